@@ -36,3 +36,13 @@ def compiled(function: Kernel) -> Kernel:
     if cache_file is not None and hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = _package_stamp()
     return cast(Kernel, dispatcher)
+
+
+def inlined(function: Kernel) -> Kernel:
+    """Mark ``function`` as a building block of kernels: compiled into each of them, never called from Python."""
+    return cast(Kernel, njit(nogil=True, error_model="numpy", forceinline=True)(function))
+
+
+def shared(function: Kernel) -> Kernel:
+    """Mark ``function`` as a part that kernels call: compiled once with the first of them, cached inside it."""
+    return cast(Kernel, njit(nogil=True, error_model="numpy")(function))
