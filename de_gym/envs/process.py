@@ -82,7 +82,7 @@ def _select_and_summarize(
     num_rows: IntArray,
     histogram: FloatArray,
     windowed: bool,
-):  # type: ignore[no-untyped-def]  # a long tuple, unpacked at its one call
+) -> tuple[tuple[FloatArray, FloatArray, IntArray], tuple[FloatArray, FloatArray, FloatArray], FloatArray]:
     """Do all of ``absorb`` in one compiled call: a call from Python costs as much as the work on one run."""
     selected = select_better(positions, fitness, trials, trial_fitness)
     summary = _summarize(selected[1], reference, histogram.shape[1])
