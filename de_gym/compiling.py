@@ -29,11 +29,11 @@ def compiled(function: Kernel) -> Kernel:
 
     No fast-math: every result is the same IEEE arithmetic whatever the batch it was computed in.
     """
-    dispatcher = njit(cache=True, nogil=True, error_model="numpy")(function)
+    dispatcher: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
     # NOTE: numba has no public way to say what a cache entry depends on; without this private attribute the
     # only loss is the protection described above, hence no error when a future numba renames it.
-    cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if hasattr(cache_file, "_source_stamp"):
+    cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
+    if cache_file is not None and hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = _package_stamp()
     return cast(Kernel, dispatcher)
 
