@@ -1,4 +1,4 @@
-"""Sines, exponentials, logarithms and powers of ``Lanes``: branch-free, within about one unit in the last place.
+"""Sines, exponentials, logarithms and powers of ``Lanes``: branch-free, good to the last place or two.
 
 Everything periodic rests on one polynomial, the sine of half a turn, because the benchmark landscapes need
 squared sines and cosines of large arguments and ``1 - cos(2 t) = 2 sin(t)**2`` loses nothing near zero.
@@ -78,7 +78,7 @@ def half_turns(radians: Lanes, inverse: float) -> Lanes:
 
 @inlined
 def sine(radians: Lanes) -> Lanes:
-    """Return sin(t) for any t up to 2**50, with an absolute error below one unit in the last place of 1.
+    """Return sin(t) for any t up to 2**50, with an absolute error below 4.5e-16.
 
     Computed as a cosine from the nearest crest, because the minimum of Schwefel's function needs it there.
     """
@@ -100,7 +100,7 @@ def squared_sine(radians: Lanes) -> Lanes:
 
 @inlined
 def one_minus_cosine(radians: Lanes) -> Lanes:
-    """Return 1 - cos(t) for any t up to 2**100, exact in the last place also where it is small."""
+    """Return 1 - cos(t) for any t up to 2**100, with full relative precision where it is small."""
     value = sine_half_turns(half_turns(radians, 0.5))
     return 2.0 * (value * value)
 
@@ -108,7 +108,8 @@ def one_minus_cosine(radians: Lanes) -> Lanes:
 @inlined
 def exponential_of_sum(lanes: Lanes, low: Lanes) -> Lanes:
     """Return exp(x + low), where ``low`` is a correction far below x in size."""
-    bounded = choose(lanes > -760.0, choose(lanes < 720.0, lanes, 720.0), -760.0)
+    # Asked this way round, the questions let NaN pass.
+    bounded = choose(lanes < -760.0, -760.0, choose(lanes > 720.0, 720.0, lanes))
     exponent = round_nearest(bounded * INVERSE_LN2)
     high = multiply_add(exponent, -LN2, bounded)
     low = multiply_add(exponent, -LN2_LOW, low)
@@ -137,7 +138,7 @@ def exponential(lanes: Lanes) -> Lanes:
 
 @inlined
 def logarithm_with_error(lanes: Lanes) -> tuple[Lanes, Lanes]:
-    """Return (high, low) with ln(x) = high + low to about 60 bits, for positive normal x."""
+    """Return (high, low) with ln(x) = high + low to about 60 bits, for positive normal x; NaN for NaN and infinity."""
     mantissa, exponent = split_exponent(lanes)
     numerator = mantissa - 1.0
     denominator = mantissa + 1.0
@@ -155,7 +156,8 @@ def logarithm_with_error(lanes: Lanes) -> tuple[Lanes, Lanes]:
     series = multiply_add(square, series, 0.6666666666666666)
     tail = multiply_add(2.0 * inverse, residue, ratio * square * series)
     tail = multiply_add(exponent, LN2_LOW, tail)
-    main = exponent * LN2
+    # The mantissa of NaN or infinity is an ordinary number; a multiple of zero brings them back.
+    main = multiply_add(0.0, lanes, exponent * LN2)
     total = main + 2.0 * ratio
     # The rounding error of that sum, whichever part is the larger.
     part = total - main
