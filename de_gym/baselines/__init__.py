@@ -1,6 +1,8 @@
 """The optimisers that the LDE paper compares with, and the function that runs them."""
 
 from de_gym.baselines.base import GenerationParameters, Optimizer
+from de_gym.baselines.cde import CDE, CDEPCM, CDESettings
+from de_gym.baselines.cobide import BimodalSettings, CoBiDE, CoBiDEPCM, CoBiDEPCMSettings, CoBiDESettings
 from de_gym.baselines.de import DE, DESettings
 from de_gym.baselines.jade import JADE, JADESettings, JADEWithArchive
 from de_gym.baselines.jso import JSO, JSOSettings
@@ -11,13 +13,25 @@ BASELINES: dict[str, type[Optimizer]] = {
     "jade": JADE,
     "jade-archive": JADEWithArchive,
     "jso": JSO,
+    "cobide": CoBiDE,
+    "cobide-pcm": CoBiDEPCM,
+    "cde": CDE,
+    "cde-pcm": CDEPCM,
 }
 
 __all__ = [
     "BASELINES",
+    "CDE",
+    "CDEPCM",
     "DE",
     "JADE",
     "JSO",
+    "BimodalSettings",
+    "CDESettings",
+    "CoBiDE",
+    "CoBiDEPCM",
+    "CoBiDEPCMSettings",
+    "CoBiDESettings",
     "DESettings",
     "GenerationParameters",
     "JADESettings",
