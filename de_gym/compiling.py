@@ -36,3 +36,13 @@ def compiled(function: Kernel) -> Kernel:
     if hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = _package_stamp()
     return dispatcher  # type: ignore[no-any-return]  # numba is untyped
+
+
+def inlined(function: Kernel) -> Kernel:
+    """Mark ``function`` as a building block of kernels: compiled into each of them, never called from Python."""
+    return njit(nogil=True, error_model="numpy", forceinline=True)(function)  # type: ignore[no-any-return]
+
+
+def shared(function: Kernel) -> Kernel:
+    """Mark ``function`` as a part that kernels call: compiled once with the first of them, cached inside it."""
+    return njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
