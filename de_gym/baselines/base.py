@@ -56,6 +56,7 @@ class Optimizer(ABC):
     """
 
     name: ClassVar[str]
+    settings: object  # each algorithm's own frozen dataclass
 
     def start(
         self, lower: FloatArray, upper: FloatArray, rngs: Sequence[np.random.Generator], max_evaluations: int

@@ -82,6 +82,7 @@ class CDE(PopulationOptimizer[CDEState]):
     """DE whose individuals draw strategy, F and CR with probabilities that grow with success."""
 
     name = "cde"
+    settings: CDESettings
 
     def __init__(self, settings: CDESettings | None = None) -> None:
         self.settings = settings or CDESettings()
@@ -226,7 +227,7 @@ def _propose_trials(
     trials = np.empty_like(positions)
     for run in range(num_runs):
         row, parents, rates = uniforms[run, size:], positions[run], crossover_rates[run]
-        best = np.argmin(fitness[run])
+        best = int(np.argmin(fitness[run]))
         donors = _competing_donors(parents, best, strategies[run], scale_factors[run], row[: 4 * size])
         crossing = row[5 * size :].reshape(size, dimension)
         if reflect:

@@ -17,6 +17,7 @@ from de_gym.baselines.steps import (
     best_1_donors,
     cross_and_repair_midpoint,
     rand_1_donors,
+    rotate_rows,
     sample_cauchy,
     sample_positive_cauchy,
     select_not_worse,
@@ -130,6 +131,7 @@ class CoBiDE(_BimodalOptimizer):
     """DE/rand/1 that sometimes crosses over along the eigenvectors of the best half's covariance."""
 
     name = "cobide"
+    settings: CoBiDESettings
 
     def __init__(self, settings: CoBiDESettings | None = None) -> None:
         self.settings = settings or CoBiDESettings()
@@ -160,6 +162,7 @@ class CoBiDEPCM(_BimodalOptimizer):
     """CoBiDE's parameter control on DE/best/1/bin with midpoint repair, without covariance."""
 
     name = "cobide-pcm"
+    settings: CoBiDEPCMSettings
 
     def __init__(self, settings: CoBiDEPCMSettings | None = None) -> None:
         self.settings = settings or CoBiDEPCMSettings()
@@ -233,18 +236,6 @@ def learn_eigenvectors(positions: FloatArray, fitness: FloatArray, num_best: int
 
 
 @compiled
-def rotate_rows(points: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Return ``points @ matrix``, added up in a fixed order so that no library choice changes a bit."""
-    rotated = np.zeros((points.shape[0], matrix.shape[1]))
-    for i in range(points.shape[0]):
-        for k in range(points.shape[1]):
-            factor = points[i, k]
-            for j in range(matrix.shape[1]):
-                rotated[i, j] += factor * matrix[k, j]
-    return rotated
-
-
-@compiled
 def _propose_cobide(
     positions: FloatArray,
     fitness: FloatArray,
@@ -291,7 +282,7 @@ def _propose_best_1(
     trials = np.empty_like(positions)
     for run in range(positions.shape[0]):
         row, parents = uniforms[run, 4 * size :], positions[run]
-        best = np.argmin(fitness[run])
+        best = int(np.argmin(fitness[run]))
         donors = best_1_donors(parents, best, scale_factors[run], row[: 2 * size])
         trials[run] = cross_and_repair_midpoint(
             parents, donors, crossover_rates[run], row[2 * size :], lower[run], upper[run]

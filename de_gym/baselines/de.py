@@ -37,6 +37,7 @@ class DE(PopulationOptimizer[PopulationState]):
     """Differential Evolution: donors x_r1 + F (x_r2 - x_r3), binomial crossover, midpoint repair."""
 
     name = "de"
+    settings: DESettings
 
     def __init__(self, settings: DESettings | None = None) -> None:
         self.settings = settings or DESettings()

@@ -72,6 +72,7 @@ class JADE(PopulationOptimizer[JADEState]):
     """Adaptive DE/current-to-pbest/1/bin whose mean F and CR follow the successful ones."""
 
     name = "jade"
+    settings: JADESettings
 
     def __init__(self, settings: JADESettings | None = None) -> None:
         self.settings = settings or JADESettings()

@@ -21,7 +21,7 @@ from de_gym.compiling import compiled
 from de_gym.evolution import draw_normals, draw_uniforms
 from de_gym.evolution.operators import pick_leading, rank_by_fitness
 
-# Pairs (until which fraction of the budget, value): the first one whose time has not passed applies.
+# Pairs (until which fraction of the budget, value): the first whose time has not passed applies, else the last.
 Schedule = tuple[tuple[float, float], ...]
 
 
@@ -59,9 +59,9 @@ class JSOSettings:
     min_pbest_fraction: float = 0.125
     min_pbest: int = 2
     other_pbest_until: float = 0.5
-    crossover_rate_floors: Schedule = ((0.25, 0.7), (0.5, 0.6), (math.inf, 0.0))
-    scale_factor_ceilings: Schedule = ((0.6, 0.7), (math.inf, 1.0))
-    pbest_weights: Schedule = ((0.2, 0.7), (0.4, 0.8), (math.inf, 1.2))
+    crossover_rate_floors: Schedule = ((0.25, 0.7), (0.5, 0.6), (1.0, 0.0))
+    scale_factor_ceilings: Schedule = ((0.6, 0.7), (1.0, 1.0))
+    pbest_weights: Schedule = ((0.2, 0.7), (0.4, 0.8), (1.0, 1.2))
 
     def __post_init__(self) -> None:
         check_at_least("population_size", self.population_size, 4)
@@ -103,6 +103,7 @@ class JSO(PopulationOptimizer[JSOState]):
     """Success-history DE with a weighted p-best difference and a population that shrinks linearly."""
 
     name = "jso"
+    settings: JSOSettings
 
     def __init__(self, settings: JSOSettings | None = None) -> None:
         self.settings = settings or JSOSettings()
@@ -217,8 +218,8 @@ class JSO(PopulationOptimizer[JSOState]):
 
 
 def _scheduled(schedule: Schedule, progress: float) -> float:
-    """Return the value of the first entry whose time has not passed."""
-    return next(value for until, value in schedule if progress < until)
+    """Return the value of the first entry whose time has not passed, or of the last."""
+    return next((value for until, value in schedule if progress < until), schedule[-1][1])
 
 
 @compiled

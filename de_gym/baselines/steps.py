@@ -139,3 +139,15 @@ def select_not_worse(
                 next_positions[run, i] = trials[run, i]
                 next_fitness[run, i] = trial_fitness[run, i]
     return next_positions, next_fitness, replaced
+
+
+@compiled
+def rotate_rows(points: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Return ``points @ matrix``, added up in a fixed order so that no library choice changes a bit."""
+    rotated = np.zeros((points.shape[0], matrix.shape[1]))
+    for i in range(points.shape[0]):
+        for k in range(points.shape[1]):
+            factor = points[i, k]
+            for j in range(matrix.shape[1]):
+                rotated[i, j] += factor * matrix[k, j]
+    return rotated
