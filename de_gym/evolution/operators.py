@@ -165,6 +165,27 @@ def cross_binomial(
 
 
 @compiled
+def force_when_empty(uniforms: FloatArray, crossover_rates: FloatArray, picks: FloatArray) -> IntArray:
+    """Return a forced coordinate for those crossovers alone that would take nothing, -1 for the others.
+
+    Args:
+        uniforms: The numbers of the crossover, shape (N, D).
+        crossover_rates: CR of each individual, shape (N,).
+        picks: Uniforms that choose the coordinate, shape (N,).
+
+    Returns:
+        ``forced_dimension`` of ``cross_binomial``, shape (N,).
+
+    Reference: Tvrdik, Competitive Differential Evolution (2006).
+    """
+    forced = pick_leading(picks, uniforms.shape[1])
+    for i in range(uniforms.shape[0]):
+        if crossover_rates[i] > 0.0 and uniforms[i].min() <= crossover_rates[i]:
+            forced[i] = -1
+    return forced
+
+
+@compiled
 def repair_midpoint(trials: FloatArray, parents: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Return trials with each outside coordinate moved halfway between its parent's and the violated bound."""
     repaired = np.empty_like(trials)
@@ -191,6 +212,20 @@ def repair_reflect(trials: FloatArray, lower: FloatArray, upper: FloatArray) -> 
     for i in range(trials.shape[0]):
         for j in range(trials.shape[1]):
             repaired[i, j] = to_mirror(trials[i, j], lower[j], upper[j])
+    return repaired
+
+
+@compiled
+def repair_reflect_once(trials: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return trials mirrored once at the violated bound, and set to the other bound where they overshoot that."""
+    repaired = np.empty_like(trials)
+    for i in range(trials.shape[0]):
+        for j in range(trials.shape[1]):
+            value, low, high = trials[i, j], lower[j], upper[j]
+            bound = low if value < low else high
+            mirrored = min(max(2.0 * bound - value, low), high)
+            outside = value < low or value > high
+            repaired[i, j] = mirrored if outside else value
     return repaired
 
 
