@@ -1,0 +1,115 @@
+"""UnitBoxLstmPolicy: the paper's LSTM with Gaussian actions around means in [0, 1], as a recurrent SB3 policy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import torch
+from gymnasium import spaces
+from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+from stable_baselines3.common.distributions import Distribution
+from stable_baselines3.common.type_aliases import Schedule
+from torch import Tensor, nn
+
+MeanKind = Literal["sigmoid", "linear"]
+StdKind = Literal["constant", "learned", "state"]
+
+
+class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
+    """One LSTM layer and fully connected heads; trains under RecurrentREINFORCE and under RecurrentPPO.
+
+    The paper's two heads, for F and for CR, read the same hidden state, so they are one layer of 2N outputs here.
+    SB3's own Gaussian policy starts with all means at 0, a corner of the unit box; a sigmoid starts in the middle.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        lr_schedule: Schedule,
+        use_sde: bool = False,
+        *,
+        lstm_hidden_size: int = 64,
+        mean: MeanKind = "sigmoid",
+        std: StdKind = "constant",
+        initial_std: float = 0.1,
+        enable_critic_lstm: bool = False,
+        optimizer_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Build the network and its Adam optimiser.
+
+        Args:
+            observation_space: A Box of one dimension.
+            action_space: A Box of one dimension with every number in [0, 1].
+            lr_schedule: The learning rate as a function of the remaining progress.
+            use_sde: Must be False; SB3 passes it to every policy.
+            lstm_hidden_size: The number of LSTM cells H.
+            mean: "sigmoid" (the paper's text) or "linear" (its authors' script).
+            std: "constant" (the paper's text), "learned" (one number per action, for RecurrentPPO), or "state"
+                (sigmoid of a layer on the hidden state, as in the authors' script).
+            initial_std: The constant, or the first value of the learned deviations; unused by "state".
+            enable_critic_lstm: Whether the critic has an LSTM of its own; otherwise it reads the actor's.
+            optimizer_kwargs: Arguments of Adam other than the learning rate.
+        """
+        _check_arguments(action_space, use_sde, mean, std, initial_std)
+        # Set before the parent builds the heads, through nn.Module's own dictionary: plain values are allowed there.
+        self.mean, self.std, self.initial_std = mean, std, initial_std
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            net_arch={"pi": [], "vf": []},
+            ortho_init=False,  # the paper initialises uniformly at random, which is torch's default
+            log_std_init=math.log(initial_std),
+            lstm_hidden_size=lstm_hidden_size,
+            shared_lstm=not enable_critic_lstm,
+            enable_critic_lstm=enable_critic_lstm,
+            optimizer_kwargs=optimizer_kwargs or {},
+        )
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        """Add what SB3 does not know: the state-dependent deviations, and constants that are not trained."""
+        super()._build(lr_schedule)
+        self.log_std.requires_grad_(self.std == "learned")
+        if self.std == "state":
+            self.std_net = nn.Linear(self.mlp_extractor.latent_dim_pi, len(self.log_std))
+
+    def _get_action_dist_from_latent(self, latent_pi: Tensor) -> Distribution:
+        """Return the Gaussian whose mean and deviation the heads compute from hidden states (..., H)."""
+        outputs = self.action_net(latent_pi)
+        mean = torch.sigmoid(outputs) if self.mean == "sigmoid" else outputs
+        log_std = nn.functional.logsigmoid(self.std_net(latent_pi)) if self.std == "state" else self.log_std
+        return self.action_dist.proba_distribution(mean, log_std)
+
+    def action_distribution(self, hidden_states: Tensor) -> Distribution:
+        """Return the distribution of the actions at hidden states of any shape (..., H)."""
+        return self._get_action_dist_from_latent(hidden_states)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {
+            "observation_space": self.observation_space,
+            "action_space": self.action_space,
+            "lr_schedule": self._dummy_schedule,
+            "lstm_hidden_size": self.lstm_output_dim,
+            "mean": self.mean,
+            "std": self.std,
+            "initial_std": self.initial_std,
+            "enable_critic_lstm": self.enable_critic_lstm,
+            "optimizer_kwargs": self.optimizer_kwargs,
+        }
+
+
+def _check_arguments(action_space: spaces.Space[Any], use_sde: bool, mean: str, std: str, initial_std: float) -> None:
+    if not isinstance(action_space, spaces.Box) or len(action_space.shape) != 1:
+        raise ValueError(f"UnitBoxLstmPolicy needs a one-dimensional Box of actions, got {action_space}.")
+    if (action_space.low != 0.0).any() or (action_space.high != 1.0).any():
+        raise ValueError(f"UnitBoxLstmPolicy needs actions in [0, 1], got {action_space}.")
+    if use_sde:
+        raise ValueError("UnitBoxLstmPolicy has no state-dependent exploration; `use_sde` must be False.")
+    if mean not in ("sigmoid", "linear"):
+        raise ValueError(f"`mean` must be 'sigmoid' or 'linear', got {mean!r}.")
+    if std not in ("constant", "learned", "state"):
+        raise ValueError(f"`std` must be 'constant', 'learned' or 'state', got {std!r}.")
+    if not initial_std > 0.0:
+        raise ValueError(f"`initial_std` must be positive, got {initial_std}.")
