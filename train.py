@@ -12,15 +12,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import tyro
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 from agents.callbacks import SeedEveryRollout, TrainingMonitor
-from agents.checkpoints import load_checkpoint
+from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
 from agents.collapse import CollapseError
 from agents.config import PRESETS, PresetName, TrainConfig
 from agents.export import export_controller
 from agents.measuring import Measurement, comparison_table, measure_controller, pooled_p_value, write_measurements
 from agents.plotting import plot_training
+from agents.policies import UnitBoxLstmPolicy
 from agents.training import (
     check_config,
     env_settings,
@@ -40,7 +42,7 @@ class _Preset:
 
 def parse_config(arguments: Sequence[str]) -> TrainConfig:
     """Return the configuration of the command line: a preset, and the fields that were overridden."""
-    choice, others = tyro.cli(_Preset, args=arguments, return_unknown_args=True, add_help=False)
+    choice, _ = tyro.cli(_Preset, args=arguments, return_unknown_args=True, add_help=False)
     config = tyro.cli(TrainConfig, default=PRESETS[choice.preset], args=arguments, description=__doc__)
     if config.resume is not None:
         if config != replace(TrainConfig(), resume=config.resume):
@@ -58,12 +60,12 @@ def train(config: TrainConfig) -> Path:
     agent = make_agent(config, env, tensorboard_log=str(folder / "tensorboard"))
     untrained = exported(agent, config)
     updates = 0
-    if (folder / "checkpoint.safetensors").exists():
-        updates = load_checkpoint(agent, folder / "checkpoint.safetensors").updates
+    if (folder / CHECKPOINT_FILE).exists():
+        updates = load_checkpoint(agent, folder / CHECKPOINT_FILE).updates
     print(f"Run folder: {folder}. Updates: {updates} of {config.updates} done.")
 
     monitor = TrainingMonitor(folder, config.updates, config.checkpoint_every, updates)
-    callbacks = [monitor]
+    callbacks: list[BaseCallback] = [monitor]
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
     steps_per_update = env.num_envs * config.max_generations
@@ -83,6 +85,7 @@ def exported(
     agent: OnPolicyAlgorithm, config: TrainConfig, results: dict[str, object] | None = None
 ) -> RecurrentController:
     """Return the agent's present policy as a controller."""
+    assert isinstance(agent.policy, UnitBoxLstmPolicy)
     settings = env_settings(config) | {"functions": list(config.functions)}
     return export_controller(
         agent.policy, preset=config.preset, env_settings=settings, seed=config.seed, results=results

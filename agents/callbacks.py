@@ -7,12 +7,14 @@ from pathlib import Path
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from tqdm import tqdm
 
-from agents.checkpoints import save_checkpoint
+from agents.checkpoints import CHECKPOINT_FILE, save_checkpoint
 from agents.seeding import seed_update
 from de_gym.arrays import FloatArray
 
+PROGRESS_FILE = "progress.csv"
 ERROR_FLOOR = 1e-8  # the environment's target: smaller errors count as solved
 
 
@@ -48,21 +50,21 @@ class TrainingMonitor(BaseCallback):
         """Prepare the records of the run in ``folder``.
 
         Args:
-            folder: Receives ``progress.csv`` and ``checkpoint.safetensors``.
+            folder: Receives the progress file and the checkpoint.
             total_updates: Training ends after so many updates.
             checkpoint_every: Number of updates between two checkpoints.
             first_update: Updates already done; later rows of an interrupted run are dropped.
         """
         super().__init__()
         self.folder = folder
-        self.rows = _rows_before(folder / "progress.csv", first_update)
+        self.rows = _rows_before(folder / PROGRESS_FILE, first_update)
         self._total_updates = total_updates
         self._checkpoint_every = checkpoint_every
         self._updates = first_update  # completed ones, once the next rollout begins
         self._collected = first_update
 
     def _on_training_start(self) -> None:
-        write_rows(self.folder / "progress.csv", self.rows)
+        write_rows(self.folder / PROGRESS_FILE, self.rows)
         self._bar = tqdm(total=self._total_updates, initial=self._updates, unit="update", dynamic_ncols=True)
 
     def _on_rollout_start(self) -> None:
@@ -100,7 +102,7 @@ class TrainingMonitor(BaseCallback):
         self.logger.record("rollout/return", row["return"])
         self.logger.record("rollout/clipped_share", row["clipped_share"])
         self.rows.append(row)
-        append_row(self.folder / "progress.csv", row)
+        append_row(self.folder / PROGRESS_FILE, row)
         self._bar.set_postfix_str(
             f"return {row['return']:.3f}, log10 error {row['log10_error']:.2f}, clipped {row['clipped_share']:.0%}, "
             f"zero returns {row['zero_return_share']:.0%}"
@@ -108,7 +110,7 @@ class TrainingMonitor(BaseCallback):
 
     def _on_training_end(self) -> None:
         self._finish_update()
-        save_checkpoint(self.model, self._updates, self.folder / "checkpoint.safetensors")
+        self._save_checkpoint()
         self._bar.close()
 
     def _finish_update(self) -> None:
@@ -117,7 +119,11 @@ class TrainingMonitor(BaseCallback):
             self._updates = self._collected
             self._bar.update()
             if self._updates % self._checkpoint_every == 0:
-                save_checkpoint(self.model, self._updates, self.folder / "checkpoint.safetensors")
+                self._save_checkpoint()
+
+    def _save_checkpoint(self) -> None:
+        assert isinstance(self.model, OnPolicyAlgorithm)
+        save_checkpoint(self.model, self._updates, self.folder / CHECKPOINT_FILE)
 
 
 def write_rows(path: Path, rows: list[dict[str, float]]) -> None:

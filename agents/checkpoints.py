@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
+CHECKPOINT_FILE = "checkpoint.safetensors"
 FORMAT = "de_gym checkpoint 1"
 
 

@@ -6,6 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -25,7 +26,7 @@ class Measurement:
 
 
 def measure_controller(
-    controller: Controller, settings: Mapping[str, object], functions: Sequence[int], num_runs: int, seed: int
+    controller: Controller, settings: Mapping[str, Any], functions: Sequence[int], num_runs: int, seed: int
 ) -> Measurement:
     """Run one episode per function and seed, and return what was reached.
 
@@ -49,7 +50,8 @@ def measure_controller(
         **settings,
     )
     sequences = [np.random.SeedSequence([seed, function, run]) for function in functions for run in range(num_runs)]
-    observations, _ = env.reset(seed=[int(sequence.generate_state(1)[0] % 2**31) for sequence in sequences])
+    seeds = [int(sequence.generate_state(1)[0] % 2**31) for sequence in sequences]
+    observations, _ = env.reset(seed=seeds)  # type: ignore[arg-type]  # a list is allowed
     controller.reset([np.random.default_rng(sequence.spawn(1)[0]) for sequence in sequences])
     returns, errors = np.zeros(env.num_envs), np.full(env.num_envs, np.nan)
     going = np.ones(env.num_envs, dtype=bool)

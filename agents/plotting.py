@@ -41,4 +41,5 @@ def _smoothed(values: FloatArray) -> FloatArray:
     sums = np.cumsum(np.concatenate([[0.0], values]))
     ends = np.arange(1, len(values) + 1)
     starts = np.maximum(ends - window, 0)
-    return (sums[ends] - sums[starts]) / (ends - starts)
+    means: FloatArray = (sums[ends] - sums[starts]) / (ends - starts)
+    return means

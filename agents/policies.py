@@ -76,14 +76,14 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
             self.std_net = nn.Linear(self.mlp_extractor.latent_dim_pi, len(self.log_std))
 
     def _get_action_dist_from_latent(self, latent_pi: Tensor) -> Distribution:
-        """Return the Gaussian whose mean and deviation the heads compute from hidden states (..., H)."""
+        """Return the Gaussian whose mean and deviation the heads compute from hidden states (B, H)."""
         outputs = self.action_net(latent_pi)
         mean = torch.sigmoid(outputs) if self.mean == "sigmoid" else outputs
         log_std = nn.functional.logsigmoid(self.std_net(latent_pi)) if self.std == "state" else self.log_std
         return self.action_dist.proba_distribution(mean, log_std)
 
     def action_distribution(self, hidden_states: Tensor) -> Distribution:
-        """Return the distribution of the actions at hidden states of any shape (..., H)."""
+        """Return the distribution of the actions at hidden states (B, H); SB3 sums log-probabilities over axis 1."""
         return self._get_action_dist_from_latent(hidden_states)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:

@@ -143,6 +143,8 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         assert self.seed is not None
         seed_update(env, self.seed, self._n_updates)
         observations = env.reset()
+        # Read now: runs that restart in the middle of the rollout may get another function.
+        groups = _group_numbers([info.get("function", 0) for info in env.reset_infos])
         tape = LstmTape(self.policy.lstm_actor, env.num_envs)
         going = np.ones(env.num_envs, dtype=bool)
         all_actions, all_rewards, all_active = [], [], []
@@ -165,10 +167,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             all_rewards.append(rewards.astype(np.float64))
             all_active.append(going)
             going = going & ~dones
-        functions = [info.get("function", 0) for info in env.reset_infos]
-        self._rollout = Rollout(
-            tape, torch.stack(all_actions), np.stack(all_rewards), np.stack(all_active), _group_numbers(functions)
-        )
+        self._rollout = Rollout(tape, torch.stack(all_actions), np.stack(all_rewards), np.stack(all_active), groups)
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True

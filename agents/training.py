@@ -23,7 +23,7 @@ from agents.vec_env import GymnasiumVecEnv
 CONFIG_FILE = "config.json"
 
 
-def env_settings(config: TrainConfig) -> dict[str, object]:
+def env_settings(config: TrainConfig) -> dict[str, Any]:
     """Return the environment's arguments that training and measurement share, as JSON values."""
     return {
         "suite": config.suite,
@@ -151,9 +151,10 @@ def load_run_config(folder: Path) -> TrainConfig:
     path = folder / CONFIG_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{str(folder)!r} is not the folder of a run: it has no {CONFIG_FILE}.")
-    values = json.loads(path.read_text())
+    values: dict[str, Any] = json.loads(path.read_text())
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     try:
-        return TrainConfig(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+        return TrainConfig(**values)
     except TypeError as error:
         raise ValueError(f"{str(path)!r} was written by another version of train.py ({error}).") from error
 
