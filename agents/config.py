@@ -58,6 +58,8 @@ class TrainConfig:
     """Kind of the policy's standard deviation."""
     initial_std: float = 0.1
     """The constant deviation, or the first value of a learned one."""
+    num_knots: int | None = 5
+    """Ranks at which F and CR are chosen, interpolated in between; None chooses them at all ranks (paper)."""
 
     learning_rate: float = 0.005
     """Step size of Adam."""
@@ -102,6 +104,7 @@ PAPER_10D = replace(
     preset="paper-10d",
     updates=150,
     cell_size=2000,
+    num_knots=None,
     # NOTE: the paper states 0.005, at which cells of this size unlearn; see the README.
     learning_rate=0.0003,
     returns="total",
@@ -116,6 +119,7 @@ SCRIPT_10D = replace(
     cell_size=50,
     mean="linear",
     std="state",
+    num_knots=None,
     gamma=0.99,
     max_grad_norm=None,
     baseline="none",

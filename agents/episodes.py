@@ -9,7 +9,7 @@ import numpy as np
 from de_gym.arrays import BoolArray, FloatArray, IntArray
 
 ReturnKind = Literal["total", "to_go"]
-BaselineKind = Literal["none", "function"]
+BaselineKind = Literal["none", "function", "standardised"]
 
 
 def discounted_returns(rewards: FloatArray, kind: ReturnKind, gamma: float) -> FloatArray:
@@ -56,11 +56,30 @@ def subtract_group_means(returns: FloatArray, active: BoolArray, groups: IntArra
     return centred
 
 
+def divide_by_group_deviations(centred: FloatArray, active: BoolArray, groups: IntArray) -> FloatArray:
+    """Return ``centred`` returns divided by their root mean square over the active steps of their group, (T, B).
+
+    Functions whose returns vary much then pull no harder on the shared policy than those whose returns vary little.
+
+    >>> divide_by_group_deviations(np.array([[-2.0, 2.0, 0.0]]), np.ones((1, 3), dtype=bool), np.array([5, 5, 6]))
+    array([[-1.,  1.,  0.]])
+    """
+    scaled = np.zeros_like(centred)
+    for group in np.unique(groups):
+        runs = groups == group
+        deviation = np.sqrt(np.mean(centred[:, runs][active[:, runs]] ** 2))
+        if deviation > 0.0:
+            scaled[:, runs] = centred[:, runs] / deviation
+    return scaled
+
+
 def policy_gradient_weights(
     rewards: FloatArray, active: BoolArray, groups: IntArray, *, kind: ReturnKind, gamma: float, baseline: BaselineKind
 ) -> FloatArray:
     """Return the factor of each log-probability in the objective, zero after the end of an episode, shape (T, B)."""
     weights = discounted_returns(np.where(active, rewards, 0.0), kind, gamma)
-    if baseline == "function":
+    if baseline != "none":
         weights = subtract_group_means(weights, active, groups)
+    if baseline == "standardised":
+        weights = divide_by_group_deviations(weights, active, groups)
     return np.where(active, weights, 0.0)

@@ -45,13 +45,13 @@ def measure_controller(
         num_envs=len(functions) * num_runs,
         vectorization_mode="vector_entry_point",
         autoreset_mode=gym.vector.AutoresetMode.SAME_STEP,
-        functions=list(functions),
-        assignment="in_turn",
         **settings,
     )
     sequences = [np.random.SeedSequence([seed, function, run]) for function in functions for run in range(num_runs)]
     seeds = [int(sequence.generate_state(1)[0] % 2**31) for sequence in sequences]
-    observations, _ = env.reset(seed=seeds)  # type: ignore[arg-type]  # a list is allowed
+    # The env holds the whole suite and functions are fixed by number: a run then does not depend on the others.
+    options = {"function": np.repeat(functions, num_runs).tolist()}
+    observations, _ = env.reset(seed=seeds, options=options)  # type: ignore[arg-type]  # a list is allowed
     controller.reset([np.random.default_rng(sequence.spawn(1)[0]) for sequence in sequences])
     returns, errors = np.zeros(env.num_envs), np.full(env.num_envs, np.nan)
     going = np.ones(env.num_envs, dtype=bool)
@@ -90,9 +90,9 @@ def comparison_table(measurements: Mapping[str, Measurement]) -> str:
         ]
         lines.append(f"| f{function} | " + " | ".join(cells) + " |")
     means = [f"{measurement.returns.mean():.3f} | " for measurement in measurements.values()]
-    lines.append("| mean | " + " | ".join(means) + "|")
+    lines.append("| mean | " + "| ".join(means) + "|")
     p_values = [f"{pooled_p_value(reference, measurements[name]):.1e} | " for name in names[1:]]
-    lines.append(f"| p against {names[0]} | | | " + " | ".join(p_values) + "|")
+    lines.append(f"| p against {names[0]} | | | " + "| ".join(p_values) + "|")
     return "\n".join(lines)
 
 

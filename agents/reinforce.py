@@ -77,7 +77,8 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             learning_rate: Step size of Adam.
             gamma: Discount factor.
             returns: "total", the whole episode's return for every step (paper), or "to_go".
-            baseline: "none" (paper), or "function": the mean over the runs of the same function and step.
+            baseline: "none" (paper); "function": the mean over the runs of the same function and step;
+                "standardised": the same, and divided by the function's standard deviation.
             back_propagation: "full" through all steps, or "stored": recorded states are constants (script).
             log_prob_of: The "sample" itself, or the "clipped" value that the environment sees (script; biased).
             max_grad_norm: Largest norm of the gradient; longer ones are scaled down. None: no limit.
@@ -91,7 +92,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             _init_setup_model: Whether to build the network at once; SB3 needs it for loading.
         """
         _check_choice("returns", returns, ("total", "to_go"))
-        _check_choice("baseline", baseline, ("none", "function"))
+        _check_choice("baseline", baseline, ("none", "function", "standardised"))
         _check_choice("back_propagation", back_propagation, ("full", "stored"))
         _check_choice("log_prob_of", log_prob_of, ("sample", "clipped"))
         self.returns = returns

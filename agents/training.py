@@ -58,6 +58,7 @@ def make_agent(config: TrainConfig, env: VecEnv, tensorboard_log: str | None = N
         "mean": config.mean,
         "std": config.std,
         "initial_std": config.initial_std,
+        "num_knots": config.num_knots,
     }
     if config.agent == "recurrent-ppo":
         steps = config.max_generations * env.num_envs

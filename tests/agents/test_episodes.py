@@ -30,6 +30,24 @@ def test_baseline_ignores_runs_that_have_ended():
     np.testing.assert_allclose(centred[1, :2], [-2.0, 2.0])
 
 
+def test_standardised_weights_have_mean_square_one_for_every_function():
+    rng = np.random.default_rng(0)
+    rewards = rng.random((6, 10)) * np.repeat([1.0, 100.0], 5)
+    active = np.arange(6)[:, None] < np.array([6, 6, 3, 6, 6, 6, 2, 6, 6, 6])
+    groups = np.repeat([0, 1], 5)
+    weights = policy_gradient_weights(rewards, active, groups, kind="to_go", gamma=0.9, baseline="standardised")
+    plain = policy_gradient_weights(rewards, active, groups, kind="to_go", gamma=0.9, baseline="function")
+    for group in (0, 1):
+        counted = active[:, groups == group]
+        assert np.mean(weights[:, groups == group][counted] ** 2) == pytest.approx(1.0)
+        ratios = plain[:, groups == group][counted] / weights[:, groups == group][counted]
+        np.testing.assert_allclose(ratios, ratios[0])
+    equal = policy_gradient_weights(
+        np.ones((2, 3)), np.ones((2, 3), dtype=bool), np.zeros(3), kind="total", gamma=1.0, baseline="standardised"
+    )
+    np.testing.assert_array_equal(equal, 0.0)
+
+
 @pytest.mark.parametrize("baseline", ["none", "function"])
 def test_steps_after_the_end_have_no_weight_and_their_rewards_do_not_count(baseline):
     active = np.array([[True, True], [True, False], [True, False]])

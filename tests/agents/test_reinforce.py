@@ -251,7 +251,7 @@ def test_a_callback_can_end_the_training(make_target_env):
     ("arguments", "message"),
     [
         ({"returns": "sum"}, "`returns` must be one of 'total', 'to_go', got 'sum'"),
-        ({"baseline": "critic"}, "`baseline` must be one of 'none', 'function', got 'critic'"),
+        ({"baseline": "critic"}, "`baseline` must be one of 'none', 'function', 'standardised', got 'critic'"),
         ({"back_propagation": "half"}, "`back_propagation` must be one of 'full', 'stored', got 'half'"),
         ({"log_prob_of": "mean"}, "`log_prob_of` must be one of 'sample', 'clipped', got 'mean'"),
     ],
