@@ -107,5 +107,5 @@ def _tables() -> dict[tuple[str, str, int], tuple[float, float, str]]:
 
 
 def _read(name: str) -> list[dict[str, str]]:
-    with files("de_gym.evaluation").joinpath(name).open(encoding="utf-8", newline="") as file:
+    with files("de_gym.evaluation").joinpath(name).open(encoding="utf-8") as file:
         return list(csv.DictReader(file))
