@@ -1,4 +1,4 @@
-"""Made-up results for tests of reports: errors are drawn around the paper's means, and convergence curves end in them."""
+"""Made-up results for tests of reports: errors around the paper's means, convergence curves that end in them."""
 
 from __future__ import annotations
 
