@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 from numba import njit
 
@@ -29,10 +29,20 @@ def compiled(function: Kernel) -> Kernel:
 
     No fast-math: every result is the same IEEE arithmetic whatever the batch it was computed in.
     """
-    dispatcher = njit(cache=True, nogil=True, error_model="numpy")(function)
+    dispatcher: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
     # NOTE: numba has no public way to say what a cache entry depends on; without this private attribute the
     # only loss is the protection described above, hence no error when a future numba renames it.
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if hasattr(cache_file, "_source_stamp"):
+    if cache_file is not None and hasattr(cache_file, "_source_stamp"):
         cache_file._source_stamp = _package_stamp()
-    return dispatcher  # type: ignore[no-any-return]  # numba is untyped
+    return cast(Kernel, dispatcher)
+
+
+def inlined(function: Kernel) -> Kernel:
+    """Mark ``function`` as a building block of kernels: compiled into each of them, never called from Python."""
+    return cast(Kernel, njit(nogil=True, error_model="numpy", forceinline=True)(function))
+
+
+def shared(function: Kernel) -> Kernel:
+    """Mark ``function`` as a part that kernels call: compiled once with the first of them, cached inside it."""
+    return cast(Kernel, njit(nogil=True, error_model="numpy")(function))

@@ -1,7 +1,7 @@
 """One generation of Differential Evolution: operators, random numbers, populations."""
 
 from de_gym.evolution.draws import draw_normals, draw_uniforms
-from de_gym.evolution.generation import BOUND_REPAIRS, evolve, num_uniforms
+from de_gym.evolution.generation import BOUND_REPAIRS, num_uniforms, propose_trials, survive
 from de_gym.evolution.population import Population, initialize, scale_to_bounds
 
 __all__ = [
@@ -9,8 +9,9 @@ __all__ = [
     "Population",
     "draw_normals",
     "draw_uniforms",
-    "evolve",
     "initialize",
     "num_uniforms",
+    "propose_trials",
     "scale_to_bounds",
+    "survive",
 ]

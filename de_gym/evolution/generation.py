@@ -18,7 +18,6 @@ from de_gym.evolution.operators import (
     repair_resample,
 )
 from de_gym.evolution.population import Population
-from de_gym.problems import ProblemBatch
 
 # Ways to bring a trial back into the box; the numbers are what the compiled code switches on.
 BOUND_REPAIRS = {"midpoint": 0, "clip": 1, "reflect": 2, "resample": 3}
@@ -84,7 +83,7 @@ def select_better(
 
     A trial replaces its parent where it is not worse.
     """
-    num_runs, size, _ = positions.shape
+    num_runs = positions.shape[0]
     next_positions, next_fitness = np.empty_like(positions), np.empty_like(fitness)
     num_successes = np.zeros(num_runs, np.int64)
     for run in range(num_runs):
@@ -99,27 +98,8 @@ def select_better(
     return next_positions, next_fitness, num_successes
 
 
-def evolve(
-    population: Population,
-    problems: ProblemBatch,
-    scale_factors: FloatArray,
-    crossover_rates: FloatArray,
-    num_pbest: IntArray,
-    uniforms: FloatArray,
-    bound_repair: str,
-) -> Population:
-    """Return the population one generation later: mutate, cross, repair, evaluate, select, sort."""
-    trials = propose_trials(
-        population.positions,
-        scale_factors,
-        crossover_rates,
-        num_pbest,
-        uniforms,
-        problems.lower,
-        problems.upper,
-        BOUND_REPAIRS[bound_repair],
-    )
-    trial_fitness = problems.evaluate(trials)
+def survive(population: Population, trials: FloatArray, trial_fitness: FloatArray) -> Population:
+    """Return the population one generation later, given its trials (R, N, D) and their values (R, N)."""
     positions, fitness, num_successes = select_better(population.positions, population.fitness, trials, trial_fitness)
     return Population(
         positions=positions,

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import FloatArray
-
-Evaluator: TypeAlias = Callable[[FloatArray], FloatArray]
+from de_gym.problems.user_functions import Evaluator, PointFunction, VectorFunction
 
 
 class Problem:
     """A function to minimise inside a box.
 
+    A value of NaN counts as +inf: the point is evaluated and counted, and never preferred to another.
+
     Attributes:
         name: What tables and error messages call it.
+        suite: Name of the suite it belongs to, or None.
         number: Official number inside its suite, or None.
         dimension: Number of coordinates D.
-        lower: Lower bounds, shape (D,).
-        upper: Upper bounds, shape (D,).
+        lower: Lower bounds, shape (D,), read-only.
+        upper: Upper bounds, shape (D,), read-only.
         optimum: The minimum f*, or a lower bound on it, or None where nothing is known.
-        optimal_position: A point with value ``optimum``, shape (D,), or None.
+        optimal_position: A point with value ``optimum``, shape (D,), read-only, or None.
     """
 
     def __init__(
@@ -33,18 +35,25 @@ class Problem:
         upper: FloatArray,
         evaluator: Evaluator,
         *,
+        suite: str | None = None,
         number: int | None = None,
         optimum: float | None = None,
         optimal_position: FloatArray | None = None,
     ) -> None:
         """Store a problem whose ``evaluator`` maps points (P, D) to values (P,)."""
         self.name = name
+        self.suite = suite
         self.number = number
         self.lower, self.upper = _checked_bounds(lower, upper)
         self.dimension = len(self.lower)
-        self.optimum = optimum
-        self.optimal_position = optimal_position
-        self._evaluator = evaluator
+        self.optimum = _checked_optimum(optimum)
+        self.optimal_position = None if optimal_position is None else _frozen(optimal_position)
+        self.evaluator = evaluator
+
+    @property
+    def slot(self) -> int | None:
+        """Where the kernel finds the function among the programs of its dimension; None for a Python function."""
+        return None
 
     @classmethod
     def from_function(
@@ -70,15 +79,21 @@ class Problem:
             name: Name in tables and messages; the function's own by default.
 
         A NaN from ``fun`` counts as +inf: the point is evaluated, counted and never preferred.
+
+        >>> problem = Problem.from_function(lambda x: sum(x**2), -5.0, 5.0, optimum=0.0, dimension=2, name="bowl")
+        >>> problem.evaluate([[0.0, 0.0], [3.0, 4.0]])
+        array([ 0., 25.])
         """
+        if not callable(fun):
+            raise TypeError(f"`fun` must be callable, got {type(fun).__name__}.")
         label = name or getattr(fun, "__name__", type(fun).__name__)
         lower_bounds, upper_bounds = _broadcast_bounds(lower, upper, dimension)
-        many = fun if vectorized else _point_by_point(fun, label)
-        return cls(label, lower_bounds, upper_bounds, _guarded(many, label), optimum=optimum)
+        evaluator = VectorFunction(fun, label) if vectorized else PointFunction(fun, label)
+        return cls(label, lower_bounds, upper_bounds, evaluator, optimum=optimum)
 
     def evaluate(self, points: ArrayLike) -> FloatArray:
         """Return the values of ``points``, shape (..., D), as an array of shape (...)."""
-        array = np.ascontiguousarray(points, dtype=np.float64)
+        array = np.asarray(points, dtype=np.float64)
         if array.ndim == 0 or array.shape[-1] != self.dimension:
             raise ValueError(
                 f"Points of problem {self.name!r} must have {self.dimension} coordinates in their last axis, "
@@ -86,19 +101,37 @@ class Problem:
             )
         if not np.isfinite(array).all():
             raise ValueError(f"Points of problem {self.name!r} must be finite, got NaN or infinity.")
-        return self._evaluator(array.reshape(-1, self.dimension)).reshape(array.shape[:-1])
+        rows = np.ascontiguousarray(array).reshape(math.prod(array.shape[:-1]), self.dimension)
+        return self.evaluator(rows).reshape(array.shape[:-1])
 
     def __repr__(self) -> str:
         return f"Problem({self.name!r}, dimension={self.dimension}, optimum={self.optimum})"
 
 
+def _frozen(vector: FloatArray) -> FloatArray:
+    """Return a read-only copy: problems are shared, so nobody may change one in place."""
+    copy = np.array(vector, dtype=np.float64)
+    copy.setflags(write=False)
+    return copy
+
+
 def _broadcast_bounds(lower: ArrayLike, upper: ArrayLike, dimension: int | None) -> tuple[FloatArray, FloatArray]:
     """Return both bounds as arrays of shape (D,)."""
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
-    if low.ndim == 0 and high.ndim == 0 and dimension is None:
+    sizes = {bound.size for bound in (low, high) if bound.ndim == 1}
+    if dimension is not None:
+        sizes.add(dimension)
+    if low.ndim > 1 or high.ndim > 1 or len(sizes) > 1:
+        wanted = "" if dimension is None else f" with `dimension` {dimension}"
+        raise ValueError(
+            f"Bounds must be plain numbers or vectors of one length{wanted}, got shapes {low.shape} and {high.shape}."
+        )
+    if not sizes:
         raise ValueError("`dimension` is needed when both bounds are plain numbers.")
-    shape = (dimension,) if dimension is not None else np.broadcast_shapes(low.shape, high.shape)
-    return np.broadcast_to(low, shape).copy(), np.broadcast_to(high, shape).copy()
+    shape = (sizes.pop(),)
+    if shape[0] < 1:
+        raise ValueError(f"A problem needs at least 1 coordinate, got {shape[0]}.")
+    return np.broadcast_to(low, shape), np.broadcast_to(high, shape)
 
 
 def _checked_bounds(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -112,33 +145,12 @@ def _checked_bounds(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, F
             f"Every lower bound must be below its upper bound, got {lower[worst]} >= {upper[worst]} "
             f"in coordinate {worst}."
         )
-    return lower, upper
+    return _frozen(lower), _frozen(upper)
 
 
-def _point_by_point(fun: Callable[[FloatArray], object], label: str) -> Callable[[FloatArray], object]:
-    """Return ``fun`` applied to each row, each value checked to be one number."""
-
-    def evaluate_rows(points: FloatArray) -> FloatArray:
-        values = np.empty(len(points))
-        for row, point in enumerate(points):
-            value = np.asarray(fun(point.copy()), dtype=np.float64)
-            if value.size != 1:
-                raise ValueError(f"Function {label!r} must return one number for a point, got shape {value.shape}.")
-            values[row] = value.item()
-        return values
-
-    return evaluate_rows
-
-
-def _guarded(fun: Callable[[FloatArray], object], label: str) -> Evaluator:
-    """Return ``fun`` with its result checked for shape, and NaN turned into +inf."""
-
-    def evaluate_checked(points: FloatArray) -> FloatArray:
-        values = np.asarray(fun(points), dtype=np.float64)
-        if values.shape != (len(points),):
-            raise ValueError(
-                f"Function {label!r} must return shape {(len(points),)} for {len(points)} points, got {values.shape}."
-            )
-        return np.where(np.isnan(values), np.inf, values)
-
-    return evaluate_checked
+def _checked_optimum(optimum: float | None) -> float | None:
+    if optimum is None:
+        return None
+    if not math.isfinite(optimum):
+        raise ValueError(f"`optimum` must be a finite number or None, got {optimum}.")
+    return float(optimum)

@@ -1,0 +1,298 @@
+"""The landscapes of the benchmark suites, each written once, without shift, rotation or offset.
+
+Every function here takes ``(buffer, first, length, data, at)`` and returns the value g(v) as ``Lanes``. The
+coordinates of v are the ``length`` rows of ``buffer`` from row ``first`` on, each times ``data[at]`` plus
+``data[at + 1]``; a landscape with coefficients finds them from ``data[at + 2]`` on.
+"""
+
+from __future__ import annotations
+
+import math
+
+from de_gym.compiling import inlined, shared
+from de_gym.problems.elementary import (
+    PI,
+    exponential,
+    fraction,
+    one_minus_cosine,
+    power,
+    sine,
+    sine_half_turns,
+    squared_sine,
+    squared_sine_half_turns,
+)
+from de_gym.problems.lanes import absolute, choose, load, multiply_add, round_down, spread, square_root, with_sign_of
+
+E = math.e
+SCHWEFEL_OPTIMUM = 420.9687462275036
+SCHWEFEL_DEPTH = 418.9828872724338
+WEIERSTRASS_GROUPS = 3
+WEIERSTRASS_GROUP_SIZE = 7
+KATSUURA_TERMS = 32
+LUNACEK_CENTRE = 2.5
+
+
+@inlined
+def coordinate(buffer, row, data, at):
+    """Return one coordinate of v."""
+    return load(buffer, row) * data[at] + data[at + 1]
+
+
+@shared
+def weighted_squares(buffer, first, length, data, at):
+    """Return sum w_i v_i**2: sphere, ellipsoid, bent cigar and discus differ in their weights only."""
+    total = spread(0.0)
+    for i in range(length):
+        v = coordinate(buffer, first + i, data, at)
+        total = total + data[at + 2 + i] * v * v
+    return total
+
+
+@shared
+def sum_of_powers(buffer, first, length, data, at):
+    """Return sum abs(v_i)**p_i for positive integers p_i."""
+    total = spread(0.0)
+    for i in range(length):
+        factor = absolute(coordinate(buffer, first + i, data, at))
+        exponent = int(data[at + 2 + i])
+        value = spread(1.0)
+        while exponent > 0:
+            if exponent % 2 == 1:
+                value = value * factor
+            factor = factor * factor
+            exponent //= 2
+        total = total + value
+    return total
+
+
+@shared
+def different_powers(buffer, first, length, data, at):
+    """Return the square root of ``sum_of_powers``."""
+    return square_root(sum_of_powers(buffer, first, length, data, at))
+
+
+@shared
+def zakharov(buffer, first, length, data, at):
+    """Return sum v_i**2 + s**2 + s**4 with s = sum (i + 1) v_i / 2, i from 0."""
+    squares = spread(0.0)
+    slope = spread(0.0)
+    for i in range(length):
+        v = coordinate(buffer, first + i, data, at)
+        squares = squares + v * v
+        slope = slope + (0.5 * (i + 1.0)) * v
+    square = slope * slope
+    return squares + square + square * square
+
+
+@inlined
+def rosenbrock_term(v, successor):
+    """Return 100 (v**2 - successor)**2 + (v - 1)**2."""
+    valley = v * v - successor
+    offset = v - 1.0
+    return 100.0 * valley * valley + offset * offset
+
+
+@shared
+def rosenbrock(buffer, first, length, data, at):
+    """Return the sum of Rosenbrock's terms over neighbouring coordinates."""
+    total = spread(0.0)
+    v = coordinate(buffer, first, data, at)
+    for i in range(1, length):
+        successor = coordinate(buffer, first + i, data, at)
+        total = total + rosenbrock_term(v, successor)
+        v = successor
+    return total
+
+
+@shared
+def griewank_rosenbrock(buffer, first, length, data, at):
+    """Return the sum of Griewank's function of Rosenbrock's terms over neighbours, the last with the first."""
+    total = spread(0.0)
+    v = coordinate(buffer, first + length - 1, data, at)
+    for i in range(length):
+        successor = coordinate(buffer, first + i, data, at)
+        term = rosenbrock_term(v, successor)
+        total = total + (term * term / 4000.0 + one_minus_cosine(term))
+        v = successor
+    return total
+
+
+@shared
+def expanded_schaffer(buffer, first, length, data, at):
+    """Return the expanded Schaffer F6 function, neighbours taken in a cycle."""
+    total = spread(0.0)
+    v = coordinate(buffer, first + length - 1, data, at)
+    for i in range(length):
+        successor = coordinate(buffer, first + i, data, at)
+        square = v * v + successor * successor
+        damping = 1.0 + 0.001 * square
+        total = total + (0.5 + (squared_sine(square_root(square)) - 0.5) / (damping * damping))
+        v = successor
+    return total
+
+
+@shared
+def schaffer(buffer, first, length, data, at):
+    """Return Schaffer's F7 function, the squared mean over neighbours of sqrt(s) (1 + sin(50 s**0.2)**2)."""
+    total = spread(0.0)
+    v = coordinate(buffer, first, data, at)
+    for i in range(1, length):
+        successor = coordinate(buffer, first + i, data, at)
+        radius = square_root(v * v + successor * successor)
+        root = square_root(radius)
+        total = total + (root + root * squared_sine(50.0 * power(radius, spread(0.2))))
+        v = successor
+    mean = total / (length - 1.0)
+    return mean * mean
+
+
+@shared
+def ackley(buffer, first, length, data, at):
+    """Return Ackley's function."""
+    squares = spread(0.0)
+    cosines = spread(0.0)
+    for i in range(length):
+        v = coordinate(buffer, first + i, data, at)
+        squares = squares + v * v
+        # NOTE: the official code rounds 2 pi v before the cosine; skewed arguments reach 1e19, where it shows.
+        cosines = cosines + (1.0 - one_minus_cosine((2.0 * PI) * v))
+    size = float(length)
+    return E - 20.0 * exponential(-0.2 * square_root(squares / size)) - exponential(cosines / size) + 20.0
+
+
+@shared
+def weierstrass(buffer, first, length, data, at):
+    """Return sum_i sum_j 2**-j (1 - cos(2 pi 3**j v_i)), j from 0 to 20.
+
+    1 - cos is written as 2 sin**2, and inside a group of terms the sine of three times the angle is
+    s (3 - 4 s**2). A group is short enough that the rounding errors, which that formula multiplies by up
+    to 9, stay far below the weight of its terms.
+    """
+    total = spread(0.0)
+    for i in range(length):
+        phase = fraction(coordinate(buffer, first + i, data, at))
+        weight = 2.0
+        for _ in range(WEIERSTRASS_GROUPS):
+            value = sine_half_turns(phase)
+            for _ in range(WEIERSTRASS_GROUP_SIZE):
+                square = value * value
+                total = total + weight * square
+                value = value * (3.0 - 4.0 * square)
+                weight *= 0.5
+            phase = fraction(phase * (3.0**WEIERSTRASS_GROUP_SIZE))
+    return total
+
+
+@shared
+def griewank(buffer, first, length, data, at):
+    """Return 1 + sum v_i**2 / 4000 - prod cos(v_i / sqrt(i + 1)), i from 0; the roots' inverses are coefficients."""
+    squares = spread(0.0)
+    product = spread(1.0)
+    for i in range(length):
+        v = coordinate(buffer, first + i, data, at)
+        squares = squares + v * v
+        product = product * (1.0 - one_minus_cosine(v * data[at + 2 + i]))
+    return 1.0 + squares / 4000.0 - product
+
+
+@shared
+def rastrigin(buffer, first, length, data, at):
+    """Return sum v_i**2 + 10 (1 - cos(2 pi v_i))."""
+    total = spread(0.0)
+    for i in range(length):
+        v = coordinate(buffer, first + i, data, at)
+        total = total + (v * v + 20.0 * squared_sine_half_turns(v))
+    return total
+
+
+@shared
+def schwefel(buffer, first, length, data, at):
+    """Return Schwefel's function with its optimum moved to the origin and its outside folded back."""
+    total = spread(0.0)
+    for i in range(length):
+        z = coordinate(buffer, first + i, data, at) + SCHWEFEL_OPTIMUM
+        size = absolute(z)
+        turns = round_down(size / 500.0)
+        remainder = multiply_add(turns, -500.0, size)
+        # The rounded quotient may be one too large; the remainder is exact.
+        remainder = choose(remainder < 0.0, remainder + 500.0, remainder)
+        folded = choose(size <= 500.0, size, 500.0 - remainder)
+        excess = choose(size <= 500.0, 0.0, (size - 500.0) / 100.0)
+        wave = with_sign_of(folded, z) * sine(square_root(folded))
+        total = total + (SCHWEFEL_DEPTH - wave + excess * excess / float(length))
+    return total
+
+
+@shared
+def katsuura(buffer, first, length, data, at):
+    """Return Katsuura's function; the exponent 10 / D**1.2 is its coefficient."""
+    product = spread(1.0)
+    for i in range(length):
+        phase = fraction(coordinate(buffer, first + i, data, at))
+        roughness = spread(0.0)
+        weight = 1.0
+        for _ in range(KATSUURA_TERMS):
+            phase = fraction(phase + phase)
+            weight *= 0.5
+            roughness = roughness + weight * absolute(phase)
+        product = product * (1.0 + (i + 1.0) * roughness)
+    size = float(length)
+    return (10.0 / size / size) * (power(product, spread(data[at + 2])) - 1.0)
+
+
+@shared
+def happycat(buffer, first, length, data, at):
+    """Return abs(r2 - D)**0.25 + (r2 / 2 + s) / D + 1/2, r2 the sum of squares and s the sum."""
+    squares = spread(0.0)
+    plain = spread(0.0)
+    for i in range(length):
+        v = coordinate(buffer, first + i, data, at)
+        squares = squares + v * v
+        plain = plain + v
+    size = float(length)
+    return square_root(square_root(absolute(squares - size))) + (0.5 * squares + plain) / size + 0.5
+
+
+@shared
+def hgbat(buffer, first, length, data, at):
+    """Return abs(r2**2 - s**2)**0.5 + (r2 / 2 + s) / D + 1/2, r2 the sum of squares and s the sum."""
+    squares = spread(0.0)
+    plain = spread(0.0)
+    for i in range(length):
+        v = coordinate(buffer, first + i, data, at)
+        squares = squares + v * v
+        plain = plain + v
+    size = float(length)
+    return square_root(absolute(squares * squares - plain * plain)) + (0.5 * squares + plain) / size + 0.5
+
+
+@shared
+def levy(buffer, first, length, data, at):
+    """Return Levy's function."""
+    w = 1.0 + (coordinate(buffer, first, data, at) - 1.0) / 4.0
+    total = squared_sine_half_turns(w)
+    for i in range(1, length):
+        offset = w - 1.0
+        total = total + offset * offset * (1.0 + 10.0 * squared_sine(PI * w + 1.0))
+        w = 1.0 + (coordinate(buffer, first + i, data, at) - 1.0) / 4.0
+    offset = w - 1.0
+    return total + offset * offset * (1.0 + squared_sine_half_turns(2.0 * w))
+
+
+@shared
+def lunacek(buffer, first, length, data, at, rotated):
+    """Return the Lunacek bi-Rastrigin function: two bowls in the first rows, waves in the rows from ``rotated``."""
+    near = spread(0.0)
+    far = spread(0.0)
+    waves = spread(0.0)
+    size = float(length)
+    steepness = 1.0 - 1.0 / (2.0 * math.sqrt(size + 20.0) - 8.2)
+    other_centre = -math.sqrt((LUNACEK_CENTRE * LUNACEK_CENTRE - 1.0) / steepness)
+    for i in range(length):
+        v = coordinate(buffer, first + i, data, at)
+        distance = v + LUNACEK_CENTRE - other_centre
+        near = near + v * v
+        far = far + distance * distance
+        waves = waves + squared_sine_half_turns(coordinate(buffer, rotated + i, data, at))
+    far = steepness * far + size
+    return choose(near < far, near, far) + 20.0 * waves

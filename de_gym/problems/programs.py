@@ -1,0 +1,178 @@
+"""Programs: how a suite writes a function down for the kernel, and the library that keeps them for one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.problems import kernel
+
+
+class Landscape(NamedTuple):
+    """A landscape of the kernel and the coefficients that make it the named one, for a number of coordinates."""
+
+    operation: int
+    coefficients: Callable[[int], list[float]] = lambda length: []
+
+
+# Powers are taken by Python's `**`, which is the C library's: numpy's may differ in the last bit.
+LANDSCAPES = {
+    "sphere": Landscape(kernel.WEIGHTED_SQUARES, lambda length: [1.0] * length),
+    "ellipsoid": Landscape(
+        kernel.WEIGHTED_SQUARES, lambda length: [10.0 ** (6.0 * i / (length - 1)) for i in range(length)]
+    ),
+    "bent cigar": Landscape(kernel.WEIGHTED_SQUARES, lambda length: [1.0] + [1e6] * (length - 1)),
+    "discus": Landscape(kernel.WEIGHTED_SQUARES, lambda length: [1e6] + [1.0] * (length - 1)),
+    # NOTE: the report's exponents are real numbers; the official code divides integers, and so do we.
+    "different powers": Landscape(
+        kernel.DIFFERENT_POWERS, lambda length: [2.0 + 4 * i // (length - 1) for i in range(length)]
+    ),
+    "sum of powers": Landscape(kernel.SUM_OF_POWERS, lambda length: [i + 1.0 for i in range(length)]),
+    "zakharov": Landscape(kernel.ZAKHAROV),
+    "rosenbrock": Landscape(kernel.ROSENBROCK),
+    "griewank-rosenbrock": Landscape(kernel.GRIEWANK_ROSENBROCK),
+    "expanded schaffer": Landscape(kernel.EXPANDED_SCHAFFER),
+    "schaffer": Landscape(kernel.SCHAFFER),
+    "ackley": Landscape(kernel.ACKLEY),
+    "weierstrass": Landscape(kernel.WEIERSTRASS),
+    "griewank": Landscape(kernel.GRIEWANK, lambda length: [1.0 / (i + 1.0) ** 0.5 for i in range(length)]),
+    "rastrigin": Landscape(kernel.RASTRIGIN),
+    "schwefel": Landscape(kernel.SCHWEFEL),
+    "katsuura": Landscape(kernel.KATSUURA, lambda length: [10.0 / length**1.2]),
+    "happycat": Landscape(kernel.HAPPYCAT),
+    "hgbat": Landscape(kernel.HGBAT),
+    "levy": Landscape(kernel.LEVY),
+    "lunacek": Landscape(kernel.LUNACEK),
+}
+
+
+class Program:
+    """The instructions and numbers of one function, written step by step.
+
+    A register is a vector of ``dimension`` coordinates; register 0 holds the point itself.
+
+    Attributes:
+        dimension: Number of coordinates D.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self.dimension = dimension
+        self._rows: list[list[int]] = []
+        self._numbers: list[FloatArray] = []
+        self._num_numbers = 0
+
+    def shift(self, target: int, shift: FloatArray, rate: float = 1.0) -> None:
+        """Register ``target`` becomes rate * (x - shift)."""
+        self._add(kernel.SHIFT, 0, target, np.append(rate, shift))
+
+    def rotate(self, source: int, target: int, rotation: FloatArray) -> None:
+        """Register ``target`` becomes rotation @ source; the two must differ."""
+        self._add(kernel.ROTATE, source, target, rotation.ravel())
+
+    def scale(self, source: int, target: int, factors: FloatArray, start: int = 0) -> None:
+        """Coordinates of ``target`` from ``start`` on become those of ``source`` times ``factors``."""
+        self._add(kernel.SCALE, source, target, factors, start=start, length=len(factors))
+
+    def transform(self, operation: int, source: int, target: int, coefficients: FloatArray | None = None) -> None:
+        """Register ``target`` becomes one of the kernel's other transformations of ``source``."""
+        self._add(operation, source, target, np.empty(0) if coefficients is None else coefficients)
+
+    def landscape(
+        self,
+        name: str,
+        source: int,
+        *,
+        start: int = 0,
+        length: int | None = None,
+        rate: float = 1.0,
+        offset: float = 0.0,
+        waves: int = 0,
+    ) -> None:
+        """Add the named landscape's value at rate * v + offset, v the coordinates of ``source`` from ``start`` on.
+
+        Only Lunacek's function reads ``waves``, the register of its rotated coordinates.
+        """
+        operation, coefficients = LANDSCAPES[name]
+        count = self.dimension if length is None else length
+        numbers = np.array([rate, offset, *coefficients(count)])
+        self._add(operation, source, 0, numbers, start=start, length=count, other=waves * self.dimension + start)
+
+    def end_component(self, scale: float, bias: float, spread: float, shift: FloatArray) -> None:
+        """Close a component: its value so far, times ``scale`` plus ``bias``, weighted around ``shift``."""
+        constants = self._append(np.array([scale, bias]))
+        weighting = self._append(np.append(2.0 * self.dimension * spread**2, shift))
+        self._rows.append([kernel.END_COMPONENT, 0, 0, self.dimension, constants, weighting])
+
+    def end(self, optimum: float) -> None:
+        """Close the program; ``optimum`` is added to the value."""
+        self._add(kernel.END, 0, 0, np.array([optimum]))
+
+    def arrays(self) -> tuple[IntArray, FloatArray]:
+        """Return the instructions, one per row, and the numbers they refer to."""
+        return np.array(self._rows, dtype=np.int64), np.concatenate(self._numbers)
+
+    def _add(
+        self,
+        operation: int,
+        source: int,
+        target: int,
+        numbers: FloatArray,
+        *,
+        start: int = 0,
+        length: int | None = None,
+        other: int = 0,
+    ) -> None:
+        first, written = (register * self.dimension + start for register in (source, target))
+        count = self.dimension if length is None else length
+        self._rows.append([operation, first, written, count, self._append(numbers), other])
+
+    def _append(self, numbers: FloatArray) -> int:
+        """Store ``numbers`` and return where they start."""
+        at = self._num_numbers
+        self._numbers.append(np.asarray(numbers, dtype=np.float64))
+        self._num_numbers += len(numbers)
+        return at
+
+
+class ProgramLibrary:
+    """All programs of one dimension that the process has asked for, side by side in the kernel's arrays.
+
+    Programs are only ever added, so a slot stays valid, and arrays handed out earlier stay valid for their slots.
+
+    Attributes:
+        arrays: (starts, instructions, data) as the kernel takes them.
+    """
+
+    def __init__(self) -> None:
+        self.arrays: tuple[IntArray, IntArray, FloatArray] = (
+            np.empty(0, dtype=np.int64),
+            np.empty((0, kernel.NUM_COLUMNS), dtype=np.int64),
+            np.empty(0),
+        )
+        self._lock = Lock()
+
+    def add(self, program: Program) -> int:
+        """Store a program and return its slot."""
+        added, numbers = program.arrays()
+        with self._lock:
+            starts, instructions, data = self.arrays
+            added[:, kernel.DATA] += len(data)
+            closing = added[:, kernel.OPERATION] == kernel.END_COMPONENT
+            added[closing, kernel.OTHER] += len(data)
+            self.arrays = (
+                np.append(starts, len(instructions)),
+                np.concatenate([instructions, added]),
+                np.concatenate([data, numbers]),
+            )
+            return len(starts)
+
+
+@cache
+def library(dimension: int) -> ProgramLibrary:
+    """Return the one library for this dimension."""
+    return ProgramLibrary()

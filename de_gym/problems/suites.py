@@ -1,0 +1,179 @@
+"""make_suite: the CEC suites as collections of problems, by official number or by the reference paper's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from numbers import Integral
+
+import numpy as np
+
+from de_gym.arrays import FloatArray
+from de_gym.problems import cec2013, cec2017
+from de_gym.problems.base import Problem
+from de_gym.problems.kernel import evaluate_programs
+from de_gym.problems.programs import library
+from de_gym.problems.table import SuiteTable
+from de_gym.registry import lookup
+
+SUITES = {table.name: table for table in (cec2013.TABLE, cec2017.TABLE)}
+BOUND = 100.0
+
+
+class SuiteProblem(Problem):
+    """A function of a suite, evaluated by the compiled kernel; one object per function and dimension in a process."""
+
+    def __init__(self, table: SuiteTable, number: int, dimension: int) -> None:
+        bounds = np.full(dimension, BOUND)
+        super().__init__(
+            f"{table.name}_f{number}",
+            -bounds,
+            bounds,
+            self._evaluate_rows,
+            suite=table.name,
+            number=number,
+            optimum=table.optimum(number),
+            optimal_position=table.optimal_position(number, dimension),
+        )
+        self._write_program = lambda: table.write_program(number, dimension)
+        self._slot: int | None = None
+
+    @property
+    def slot(self) -> int:
+        """Where the kernel finds the function among the programs of its dimension; written at the first use."""
+        if self._slot is None:
+            self._slot = library(self.dimension).add(self._write_program())
+        return self._slot
+
+    def _evaluate_rows(self, points: FloatArray) -> FloatArray:
+        slots = np.array([self.slot], dtype=np.int64)
+        rows = points if points.flags.writeable else points.copy()
+        return evaluate_programs(rows[np.newaxis], slots, *library(self.dimension).arrays)[0]
+
+    def __reduce__(self) -> tuple[Callable[[str, int, int], Problem], tuple[str | None, int | None, int]]:
+        return suite_problem, (self.suite, self.number, self.dimension)
+
+
+@cache
+def suite_problem(suite: str, number: int, dimension: int) -> Problem:
+    """Return the one problem object of a suite, official number and dimension; these are what a pickle stores."""
+    return SuiteProblem(lookup("suite", suite, SUITES), number, dimension)
+
+
+class Suite:
+    """Some or all functions of a suite in one dimension; iterating yields them in the order of ``numbers``.
+
+    Attributes:
+        name: Name of the suite.
+        dimension: Number of coordinates D.
+        numbers: Official numbers of the functions it holds.
+    """
+
+    def __init__(self, table: SuiteTable, dimension: int, numbers: tuple[int, ...]) -> None:
+        self.name = table.name
+        self.dimension = dimension
+        self.numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Problem]:
+        return (suite_problem(self.name, number, self.dimension) for number in self.numbers)
+
+    def __getitem__(self, number: int) -> Problem:
+        """Return the function with this official number."""
+        if number not in self.numbers:
+            raise ValueError(_unknown_number_message(SUITES[self.name], number, self.numbers))
+        return suite_problem(self.name, int(number), self.dimension)
+
+    def by_paper_number(self, number: int) -> Problem:
+        """Return the function that the reference paper calls F``number``.
+
+        The paper counts the CEC'17 functions without the withdrawn F2, so its F2 to F29 are the official
+        F3 to F30. Its CEC'13 numbers are the official ones.
+        """
+        return self[official_number(self.name, number)]
+
+    def __repr__(self) -> str:
+        return f"Suite({self.name!r}, dimension={self.dimension}, numbers={self.numbers})"
+
+
+def make_suite(name: str, dimension: int, functions: Iterable[int] | None = None) -> Suite:
+    """Return a benchmark suite.
+
+    Args:
+        name: ``"cec2013"`` (28 functions) or ``"cec2017"`` (30, in the official numbering).
+        dimension: Number of coordinates; CEC'13 has data for 2, 5 and all tens to 100, CEC'17 for 2, 10, 30, 50, 100.
+        functions: Official numbers of the wanted functions. By default all that have data in this dimension, but
+            without F2 of CEC'17, which its organisers withdrew.
+
+    >>> suite = make_suite("cec2017", 10)
+    >>> len(suite), suite[30].name, suite.by_paper_number(29).name
+    (29, 'cec2017_f30', 'cec2017_f30')
+    >>> problem = make_suite("cec2013", 10)[1]
+    >>> problem.optimum, float(problem.evaluate(problem.optimal_position))
+    (-1400.0, -1400.0)
+    """
+    table = lookup("suite", name, SUITES)
+    if dimension not in table.dimensions:
+        raise ValueError(
+            f"Suite {name!r} has no official data for dimension {dimension!r}; "
+            f"supported: {', '.join(map(str, table.dimensions))}."
+        )
+    if functions is None:
+        numbers = tuple(n for n in table.default_numbers if dimension in table.supported_dimensions(n))
+    else:
+        numbers = tuple(_checked_number(table, number, dimension) for number in functions)
+    if not numbers:
+        raise ValueError("A suite needs at least one function, got none.")
+    repeated = sorted({number for number in numbers if numbers.count(number) > 1})
+    if repeated:
+        raise ValueError(f"Every function of a suite may be listed once, got {repeated} more than once.")
+    return Suite(table, int(dimension), numbers)
+
+
+def official_number(suite: str, paper_number: int) -> int:
+    """Return the official number of the function that the reference paper calls F``paper_number``.
+
+    >>> official_number("cec2017", 1), official_number("cec2017", 2), official_number("cec2017", 29)
+    (1, 3, 30)
+    """
+    numbers = lookup("suite", suite, SUITES).default_numbers
+    if not (isinstance(paper_number, Integral) and 1 <= paper_number <= len(numbers)):
+        raise ValueError(f"The paper's numbers of suite {suite!r} run from 1 to {len(numbers)}, got {paper_number!r}.")
+    return numbers[int(paper_number) - 1]
+
+
+def paper_number(suite: str, official_number: int) -> int:
+    """Return the number by which the reference paper calls an official function.
+
+    >>> paper_number("cec2017", 30), paper_number("cec2013", 28)
+    (29, 28)
+    """
+    table = lookup("suite", suite, SUITES)
+    if official_number not in table.default_numbers:
+        raise ValueError(_unknown_number_message(table, official_number, table.default_numbers))
+    return table.default_numbers.index(official_number) + 1
+
+
+def _checked_number(table: SuiteTable, number: int, dimension: int) -> int:
+    if not isinstance(number, Integral) or number not in table.numbers:
+        raise ValueError(_unknown_number_message(table, number, table.numbers))
+    supported = table.supported_dimensions(int(number))
+    if dimension not in supported:
+        raise ValueError(
+            f"F{number} of suite {table.name!r} has no official data for dimension {dimension}; "
+            f"supported: {', '.join(map(str, supported))}."
+        )
+    return int(number)
+
+
+def _unknown_number_message(table: SuiteTable, number: object, choices: tuple[int, ...]) -> str:
+    """Return the sentence that rejects a number, with the way to get it where it exists elsewhere in the suite."""
+    if number in table.numbers:
+        hint = f"It exists: name it in make_suite(..., functions=[{number}])."
+    elif isinstance(number, Integral):
+        hint = f"Did you mean {min(choices, key=lambda choice: abs(choice - int(number)))}?"
+    else:
+        hint = "Official numbers are integers."
+    return f"No function {number!r} in this suite {table.name!r}. {hint} Available: {', '.join(map(str, choices))}."
