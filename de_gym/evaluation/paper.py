@@ -18,6 +18,7 @@ from importlib.resources import files
 import numpy as np
 
 from de_gym.arrays import FloatArray
+from de_gym.problems.suites import paper_number
 from de_gym.registry import unknown_name_message
 
 LABELS = {
@@ -90,11 +91,7 @@ def paper_function_name(suite: str, number: int) -> str:
     >>> paper_function_name("cec2017", 30), paper_function_name("cec2017", 1), paper_function_name("cec2013", 21)
     ('F29', 'F1', 'f21')
     """
-    if suite == "cec2013":
-        return f"f{number}"
-    if number == 2:
-        raise ValueError("The paper leaves out the second function of CEC'17, got number 2.")
-    return f"F{number if number == 1 else number - 1}"
+    return f"{'f' if suite == 'cec2013' else 'F'}{paper_number(suite, number)}"
 
 
 @cache

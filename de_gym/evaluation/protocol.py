@@ -9,6 +9,8 @@ from zlib import crc32
 
 import numpy as np
 
+from de_gym.arrays import IntArray
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -54,6 +56,12 @@ class Protocol:
         return 10_000 * self.dimension if self.max_evaluations is None else self.max_evaluations
 
     @property
+    def grid(self) -> IntArray:
+        """Evaluation counts at which convergence is recorded: evenly spaced, and on a log scale from 1 on."""
+        early = np.rint(np.geomspace(1, self.budget, 61)).astype(np.int64)
+        return np.union1d(early, np.rint(np.linspace(0, self.budget, 51)[1:]).astype(np.int64))
+
+    @property
     def table(self) -> str:
         """Name of the results under these rules, as in ``cec2017-10d``; the paper's tables have such names."""
         name = f"{self.suite}-{self.dimension}d"
@@ -66,8 +74,7 @@ class Protocol:
 
         A run's sequence is spawned from the root seed by the key (suite, dimension, function, run, method), the two
         names as their CRC-32, so a result depends on nothing but that key: not on how many runs, functions or methods
-        there are, nor on which process computes it. Its parent, the same key without the method, is what
-        ``initial_seed`` returns: one source per function and run for what all methods share, the initial population.
+        there are, nor on which process computes it.
         """
         place = (crc32(self.suite.encode()), self.dimension, function)
         return [np.random.SeedSequence(self.seed, spawn_key=(*place, run, crc32(method.encode()))) for run in runs]
@@ -75,11 +82,6 @@ class Protocol:
     def with_runs(self, num_runs: int) -> Protocol:
         """Return the same rules with another number of runs."""
         return dataclasses.replace(self, num_runs=num_runs)
-
-
-def initial_seed(seed: np.random.SeedSequence) -> np.random.SeedSequence:
-    """Return the sequence that all methods share in the same run of the same function."""
-    return np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key[:-1])
 
 
 _CEC2013_TEST = tuple(range(21, 29))

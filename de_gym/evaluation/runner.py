@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol as Interface
 
 import numpy as np
@@ -106,7 +105,7 @@ def run_methods(
 def run_chunk(chunk: Chunk) -> tuple[ChunkKey, dict[str, NDArray[np.generic]]]:
     """Return a chunk's key and its arrays; an error below the target counts as 0."""
     protocol, key = chunk.protocol, chunk.key
-    problem = _problem(protocol.suite, protocol.dimension, key.function)
+    problem = make_suite(protocol.suite, protocol.dimension, [key.function])[key.function]
     seeds = protocol.run_seeds(key.function, key.runs, key.method)
     try:
         record = chunk.method.run(problem, seeds, protocol)
@@ -143,11 +142,6 @@ def missing_chunks(store: ResultStore, method: str, function: int, chunk_size: i
         else:
             keys.append(ChunkKey(function, run, run + 1, method))
     return keys
-
-
-@lru_cache(maxsize=64)
-def _problem(suite: str, dimension: int, function: int) -> Problem:
-    return next(iter(make_suite(suite, dimension, [function])))
 
 
 def _reached_is_zero(errors: FloatArray, target_error: float) -> FloatArray:

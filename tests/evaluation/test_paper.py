@@ -82,5 +82,5 @@ def test_rankings_are_the_printed_scores():
 def test_functions_of_cec2017_are_renumbered_without_the_second():
     assert [paper_function_name("cec2017", number) for number in (1, 3, 30)] == ["F1", "F2", "F29"]
     assert paper_function_name("cec2013", 28) == "f28"
-    with pytest.raises(ValueError, match="leaves out the second function"):
+    with pytest.raises(ValueError, match="No function 2 in this suite"):
         paper_function_name("cec2017", 2)
