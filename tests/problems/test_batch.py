@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from de_gym.problems import Problem, ProblemBatch, make_suite
+from de_gym.problems import Problem, ProblemBatch, kernel, make_suite
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,10 @@ def test_threads_give_the_values_of_one_thread(mixture, rng):
     expected = [mixture.evaluate(points) for points in blocks]
     with ThreadPoolExecutor(2) as pool:
         np.testing.assert_array_equal(list(pool.map(mixture.evaluate, blocks)), expected)
+
+
+def test_kernel_releases_the_interpreter_lock():
+    assert kernel.evaluate_programs.targetoptions["nogil"]
 
 
 def test_batch_stacks_bounds_and_optima(sphere):
@@ -119,8 +123,6 @@ def test_any_array_of_the_right_shape_is_taken(mixture, rng):
 
 
 def test_one_compiled_form_serves_every_input(mixture, rng):
-    from de_gym.problems import kernel
-
     test_any_array_of_the_right_shape_is_taken(mixture, rng)
     assert len(kernel.evaluate_programs.signatures) == 1
 
