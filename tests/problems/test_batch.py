@@ -65,6 +65,11 @@ def test_batch_stacks_bounds_and_optima(sphere):
     np.testing.assert_array_equal(batch.optimum, [0.0, np.nan, 0.0])
 
 
+def test_batch_takes_a_suite_or_any_other_iterable():
+    suite = make_suite("cec2013", 10, [4, 2])
+    assert ProblemBatch(suite).problems == ProblemBatch(problem for problem in suite).problems == (suite[4], suite[2])
+
+
 def test_python_functions_and_suite_functions_share_a_batch(rng):
     calls = []
 
