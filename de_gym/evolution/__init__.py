@@ -1,16 +1,20 @@
 """One generation of Differential Evolution: operators, random numbers, populations."""
 
 from de_gym.evolution.draws import draw_normals, draw_uniforms
-from de_gym.evolution.generation import BOUND_REPAIRS, evolve, num_uniforms
+from de_gym.evolution.generation import BOUND_REPAIRS, breed_all, num_uniforms, select_better
 from de_gym.evolution.population import Population, initialize, scale_to_bounds
+from de_gym.evolution.streams import KeyArray, draw_keys
 
 __all__ = [
     "BOUND_REPAIRS",
+    "KeyArray",
     "Population",
+    "breed_all",
+    "draw_keys",
     "draw_normals",
     "draw_uniforms",
-    "evolve",
     "initialize",
     "num_uniforms",
     "scale_to_bounds",
+    "select_better",
 ]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.problems import ProblemBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +38,15 @@ class Population:
         return self.positions[:, 0]
 
 
-def scale_to_bounds(uniforms: FloatArray, problems: ProblemBatch) -> FloatArray:
-    """Return points (R, N, D) uniform in each run's box from uniforms (R, N, D)."""
-    lower, upper = problems.lower[:, None, :], problems.upper[:, None, :]
-    return lower + uniforms * (upper - lower)
+def scale_to_bounds(uniforms: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return points (R, N, D), uniform in each run's box, from uniforms (R, N, D) and bounds (R, D)."""
+    low, high = lower[:, None, :], upper[:, None, :]
+    return low + uniforms * (high - low)
 
 
-def initialize(positions: FloatArray, problems: ProblemBatch) -> Population:
-    """Return the evaluated and sorted population of the given initial positions (R, N, D)."""
+def initialize(positions: FloatArray, fitness: FloatArray) -> Population:
+    """Return the sorted population of initial positions (R, N, D) and their values (R, N)."""
     num_runs, size, _ = positions.shape
-    fitness = problems.evaluate(np.ascontiguousarray(positions))
     order = np.argsort(fitness, axis=1, kind="stable")
     none = np.zeros(num_runs, np.int64)
     return Population(

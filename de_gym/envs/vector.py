@@ -1,0 +1,242 @@
+"""DEParamControlVectorEnv: R Differential Evolution runs advanced together by compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+import numpy as np
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.seeding import np_random
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import ArrayLike, NDArray
+
+from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from de_gym.envs import process
+from de_gym.envs.de_param_control import check_render_mode, describe, describe_step, draw_start, make_spaces
+from de_gym.envs.task import TaskOptions, check_actions, check_options, make_task
+from de_gym.evolution import scale_to_bounds
+from de_gym.problems import ProblemBatch
+from de_gym.registry import lookup
+
+ASSIGNMENTS = {"random": "random", "in_turn": "in_turn"}
+
+
+class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
+    """R independent runs of ``DEParamControlEnv`` in one call; run i equals the single environment, bit for bit.
+
+    An integer seed s gives run i the seed s + i, as in Gymnasium's own vector environments.
+
+    >>> import gymnasium as gym, de_gym
+    >>> envs = gym.make_vec("DEParamControl-v0", num_envs=4, functions=[1, 2], dimension=10, assignment="in_turn")
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations.shape, infos["function"].tolist()
+    ((4, 60), [1, 1, 2, 2])
+
+    Args of the constructor beyond those of ``DEParamControlEnv``:
+
+    * ``autoreset_mode``: NEXT_STEP (default), SAME_STEP or DISABLED, an ``AutoresetMode`` or its value. With DISABLED,
+      ``reset(options={"reset_mask": mask})`` restarts the runs where the boolean mask is true.
+    * ``assignment``: "random" draws each episode's function; "in_turn" gives the M functions to R / M runs each.
+    * ``shared_start``: one initial population for all runs, drawn at each full reset from the first run's generator;
+      runs that restart alone in between start from it again.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        assignment: str = "random",
+        shared_start: bool = False,
+        render_mode: str | None = None,
+        **options: Unpack[TaskOptions],
+    ) -> None:
+        """Build R runs; ``options`` are the Arguments of ``DEParamControlEnv``."""
+        if num_envs < 1:
+            raise ValueError(f"`num_envs` must be at least 1, got {num_envs}.")
+        check_render_mode(render_mode, [])
+        self.task = make_task(**options)
+        lookup("assignment", assignment, ASSIGNMENTS)
+        if assignment == "in_turn" and num_envs % len(self.task.problems):
+            raise ValueError(
+                f"`num_envs` must be a multiple of the number of functions ({len(self.task.problems)}) "
+                f"to assign them in turn, got {num_envs}."
+            )
+        self.num_envs = num_envs
+        self.autoreset_mode = _as_autoreset_mode(autoreset_mode)
+        self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
+        self.render_mode = None
+        self.single_observation_space, self.single_action_space = make_spaces(self.task)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._in_turn = assignment == "in_turn"
+        self._shared_start = shared_start
+        self._rngs: list[np.random.Generator] = []
+        self._positions_in_task = np.zeros(num_envs, np.int64)
+        self._shared_uniforms: FloatArray | None = None
+        self._problems: ProblemBatch | None = None
+        self._state: process.RunState | None = None
+        self._has_ended = np.zeros(num_envs, np.bool_)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Float32Array, dict[str, Any]]:
+        """Start new runs: all of them, or those of ``options["reset_mask"]``.
+
+        ``options["function"]`` fixes the function, one number or one per run, and ``options["initial_population"]``
+        the start, shape (N, D) or (R, N, D).
+        """
+        chosen = check_options(options, ("function", "initial_population", "reset_mask"))
+        runs = self._runs_to_reset(chosen.get("reset_mask"))
+        self._seed_runs(seed, runs)
+        if len(runs) == self.num_envs:
+            self._shared_uniforms = self._state = None
+        self._restart(runs, chosen.get("function"), chosen.get("initial_population"))
+        state = self._running_state()
+        return process.observe(state, self.task.settings), self._infos(state)
+
+    def step(self, actions: ArrayLike) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
+        """Run one generation of every run, restarting ended runs as the autoreset mode says."""
+        settings = self.task.settings
+        checked = check_actions(actions, (self.num_envs, 2 * settings.population_size))
+        restarting = self._has_ended.copy()
+        if restarting.any() and self.autoreset_mode == AutoresetMode.DISABLED:
+            ended = np.flatnonzero(restarting).tolist()
+            raise ResetNeeded(f"Runs {ended} have ended: call `reset` with options={{'reset_mask': mask}} first.")
+        rewards = self._advance(checked, ~restarting)
+        if restarting.any():
+            self._restart(np.flatnonzero(restarting), None, None)
+        state = self._running_state()
+        # A fresh run cannot have ended: the settings pay for at least one generation; a solved start is played on.
+        terminated, truncated = (ended & ~restarting for ended in process.find_endings(state, settings))
+        infos = self._infos(state, checked, ~restarting)
+        observations = process.observe(state, settings)
+        self._has_ended = terminated | truncated
+        if self.autoreset_mode == AutoresetMode.SAME_STEP and self._has_ended.any():
+            observations, infos = self._restart_ended(observations, infos)
+        return observations, rewards, terminated, truncated, infos
+
+    def _runs_to_reset(self, mask: object) -> IntArray:
+        """Return the indices of the runs to reset."""
+        if mask is None:
+            return np.arange(self.num_envs)
+        array = np.asarray(mask)
+        if array.shape != (self.num_envs,) or array.dtype != np.bool_:
+            raise ValueError(
+                f"`reset_mask` must be a boolean array of shape {(self.num_envs,)}, "
+                f"got {array.dtype} of shape {array.shape}."
+            )
+        if not array.any():
+            raise ValueError("`reset_mask` must select at least one run, got none.")
+        if self._state is None and not array.all():
+            raise ResetNeeded("`reset_mask` needs running episodes: call `reset` for all runs first.")
+        return np.flatnonzero(array)
+
+    def _seed_runs(self, seed: int | Sequence[int | None] | None, runs: IntArray) -> None:
+        """Give the runs being reset their generators; without a seed they go on with the ones they have."""
+        if isinstance(seed, (int, np.integer)):
+            seeds: list[int | None] = [int(seed) + run for run in range(self.num_envs)]
+        else:
+            seeds = [None] * self.num_envs if seed is None else list(seed)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"`seed` must be one number or {self.num_envs} of them, got {len(seeds)}.")
+        if not self._rngs:
+            self._rngs = [np_random(run_seed)[0] for run_seed in seeds]
+            return
+        for run in runs:
+            if seeds[run] is not None:
+                self._rngs[run] = np_random(seeds[run])[0]
+
+    def _restart(self, runs: IntArray, numbers: object, population: object) -> None:
+        """Start new episodes in the given runs and leave all others untouched."""
+        task = self.task
+        fixed = self._one_per_run(numbers)
+        uniforms = np.empty((len(runs), task.settings.population_size, task.dimension))
+        keys = np.empty(len(runs), np.uint64)
+        for row, run in enumerate(runs):
+            drawn, uniforms[row], keys[row : row + 1] = draw_start(task, self._rngs[run], fixed[run])
+            in_turn = self._in_turn and fixed[run] is None
+            self._positions_in_task[run] = run * len(task.problems) // self.num_envs if in_turn else drawn
+        if self._shared_start:
+            if self._shared_uniforms is None:
+                self._shared_uniforms = uniforms[0]
+            uniforms = np.broadcast_to(self._shared_uniforms, uniforms.shape)
+        self._problems = ProblemBatch([task.problems[position] for position in self._positions_in_task])
+        problems = self._problems if len(runs) == self.num_envs else self._problems.take(runs)
+        positions = scale_to_bounds(uniforms, problems.lower, problems.upper)
+        if population is not None:
+            positions = task.check_initial_population(population, self._problems)[runs]
+        started = process.start(positions, problems.evaluate(positions), problems.optimum, keys, task.settings)
+        self._state = started if self._state is None else process.put_runs(self._state, runs, started)
+        self._has_ended[runs] = False
+
+    def _one_per_run(self, numbers: object) -> list[object]:
+        """Return fixed function numbers, one per run; None where the run draws its own."""
+        if numbers is None or np.ndim(numbers) == 0:  # type: ignore[arg-type]  # any scalar
+            return [numbers] * self.num_envs
+        fixed: list[object] = list(numbers)  # type: ignore[call-overload]  # not a scalar, so a sequence
+        if len(fixed) != self.num_envs:
+            raise ValueError(f"`function` must be one function number or {self.num_envs} of them, got {len(fixed)}.")
+        return fixed
+
+    def _advance(self, actions: FloatArray, active: BoolArray) -> FloatArray:
+        """Run one generation of the active runs and return all rewards, 0 for the others."""
+        state, settings = self._running_state(), self.task.settings
+        assert self._problems is not None
+        if active.all():
+            self._state, rewards = process.advance(state, self._problems, actions, settings)
+            return rewards
+        rewards, runs = np.zeros(self.num_envs), np.flatnonzero(active)
+        if runs.size:
+            part, rewards[runs] = process.advance(
+                process.take_runs(state, runs), self._problems.take(runs), actions[runs], settings
+            )
+            self._state = process.put_runs(state, runs, part)
+        return rewards
+
+    def _restart_ended(
+        self, final_observations: Float32Array, final_infos: dict[str, Any]
+    ) -> tuple[Float32Array, dict[str, Any]]:
+        """Restart the ended runs at once and report their last observation and info under Gymnasium's keys."""
+        ended = self._has_ended.copy()
+        kept: NDArray[np.object_] = np.full(self.num_envs, None, dtype=object)
+        for run in np.flatnonzero(ended):
+            kept[run] = final_observations[run]
+        self._restart(np.flatnonzero(ended), None, None)
+        state = self._running_state()
+        infos = self._infos(state)
+        for key, values in final_infos.items():
+            if key not in infos:  # what describes a generation is valid for the runs that go on
+                infos[key] = values & ~ended if key.startswith("_") else values
+        masked = {key: values & ended if key.startswith("_") else values for key, values in final_infos.items()}
+        infos |= {"final_obs": kept, "_final_obs": ended, "final_info": masked, "_final_info": ended.copy()}
+        return process.observe(state, self.task.settings), infos
+
+    def _running_state(self) -> process.RunState:
+        if self._state is None:
+            raise ResetNeeded("`step` needs running episodes: call `reset` first.")
+        return self._state
+
+    def _infos(
+        self, state: process.RunState, actions: FloatArray | None = None, stepped: BoolArray | None = None
+    ) -> dict[str, Any]:
+        """Return info arrays, each with the mask of the runs it is valid for."""
+        everywhere = np.ones(self.num_envs, np.bool_)
+        infos: dict[str, Any] = {}
+        for key, values in describe(state).items():
+            infos |= {key: values, f"_{key}": everywhere.copy()}
+        infos |= {"function": self.task.numbers[self._positions_in_task], "_function": everywhere}
+        if actions is not None and stepped is not None:
+            for key, values in describe_step(state, actions).items():
+                infos |= {key: values, f"_{key}": stepped.copy()}
+        return infos
+
+
+def _as_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """Return the mode as Gymnasium's enumeration, accepting its members, values and names."""
+    if isinstance(mode, AutoresetMode):
+        return mode
+    by_name = {member.value: member for member in AutoresetMode} | {member.name: member for member in AutoresetMode}
+    return lookup("autoreset mode", mode, by_name)

@@ -1,0 +1,1 @@
+"""Compare methods under the paper's protocol: run, store, test, report."""

@@ -1,0 +1,183 @@
+"""The vector environment: equal to single ones bit for bit, autoreset modes, independence of the runs."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
+
+from de_gym.envs import DEParamControlEnv, DEParamControlVectorEnv
+
+OPTIONS = {"functions": [1, 6, 12, 24], "population_size": 10}
+
+
+def make(num_envs: int, **options) -> DEParamControlVectorEnv:
+    return DEParamControlVectorEnv(num_envs, **(OPTIONS | options))
+
+
+def actions_for(steps: int, num_envs: int, size: int = 20, seed: int = 0):
+    return np.random.default_rng(seed).random((steps, num_envs, size)).astype(np.float32)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+@pytest.mark.parametrize("num_envs", [1, 5])
+def test_equal_to_gymnasiums_own_vectorisation(mode, num_envs):
+    native = make(num_envs, max_generations=7, autoreset_mode=mode)
+    copies = gym.make_vec(
+        "DEParamControl-v0",
+        num_envs=num_envs,
+        vectorization_mode="sync",
+        vector_kwargs={"autoreset_mode": mode},
+        **(OPTIONS | {"max_generations": 7}),
+    )
+    ours, our_infos = native.reset(seed=5)
+    theirs, their_infos = copies.reset(seed=5)
+    np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(our_infos["function"], their_infos["function"])
+    for actions in actions_for(20, num_envs):
+        our_step, their_step = native.step(actions), copies.step(actions)
+        for our_part, their_part in zip(our_step[:4], their_step[:4], strict=True):
+            np.testing.assert_array_equal(our_part, their_part)
+            assert our_part.dtype == their_part.dtype
+        assert_same_infos(our_step[4], their_step[4])
+
+
+def assert_same_infos(ours: dict, theirs: dict) -> None:
+    for key, values in theirs.items():
+        if key.startswith("_"):
+            np.testing.assert_array_equal(ours[key], values)
+        elif key == "final_info":
+            assert_same_infos(ours[key], values)
+        elif key == "final_obs":
+            for our_part, their_part in zip(ours[key], values, strict=True):
+                np.testing.assert_array_equal(our_part, their_part)
+        else:
+            valid = theirs[f"_{key}"]
+            np.testing.assert_array_equal(np.asarray(ours[key])[valid], np.asarray(values)[valid])
+
+
+@pytest.mark.parametrize("num_envs", [1, 3, 8])
+def test_run_i_equals_the_single_environment(num_envs):
+    vector = make(num_envs, autoreset_mode="Disabled")
+    singles = [DEParamControlEnv(**OPTIONS) for _ in range(num_envs)]
+    observations, _ = vector.reset(seed=40)
+    for run, single in enumerate(singles):
+        np.testing.assert_array_equal(observations[run], single.reset(seed=40 + run)[0])
+    for actions in actions_for(15, num_envs):
+        observations, rewards, *_, infos = vector.step(actions)
+        for run, single in enumerate(singles):
+            observation, reward, _, _, info = single.step(actions[run])
+            np.testing.assert_array_equal(observations[run], observation)
+            assert rewards[run] == reward
+            assert infos["best_fitness"][run] == info["best_fitness"]
+            np.testing.assert_array_equal(infos["best_position"][run], info["best_position"])
+
+
+def test_resetting_one_run_leaves_the_others_untouched():
+    touched, untouched = make(3, autoreset_mode="Disabled"), make(3, autoreset_mode="Disabled")
+    touched.reset(seed=1)
+    untouched.reset(seed=1)
+    mask = np.array([False, True, False])
+    for number, actions in enumerate(actions_for(10, 3)):
+        if number == 4:
+            touched.reset(seed=99, options={"reset_mask": mask})
+        ours, rewards, *_ = touched.step(actions)
+        theirs, expected, *_ = untouched.step(actions)
+        np.testing.assert_array_equal(ours[~mask], theirs[~mask])
+        np.testing.assert_array_equal(rewards[~mask], expected[~mask])
+        assert (number < 4) == np.array_equal(ours[mask], theirs[mask])
+
+
+def test_reset_mask_is_not_taken_out_of_the_callers_options():
+    env = make(2, autoreset_mode="Disabled")
+    env.reset(seed=0)
+    options = {"reset_mask": np.array([True, False])}
+    env.reset(options=options)
+    assert set(options) == {"reset_mask"}
+
+
+def test_disabled_mode_refuses_to_step_ended_runs():
+    env = make(2, max_generations=1, autoreset_mode="Disabled")
+    env.reset(seed=0)
+    env.step(actions_for(1, 2)[0])
+    with pytest.raises(ResetNeeded, match=r"Runs \[0, 1\] have ended"):
+        env.step(actions_for(1, 2)[0])
+    env.reset(options={"reset_mask": np.array([True, True])})
+    env.step(actions_for(1, 2)[0])
+
+
+def test_functions_in_turn_and_a_shared_start():
+    env = make(8, assignment="in_turn", shared_start=True)
+    for _ in range(2):
+        _, infos = env.reset(seed=3)
+        assert infos["function"].tolist() == [1, 1, 6, 6, 12, 12, 24, 24]
+        positions = np.sort(env._state.population.positions, axis=1)
+        assert (positions == positions[0]).all()
+    before = positions[0]
+    env.reset()
+    assert not np.array_equal(np.sort(env._state.population.positions, axis=1)[0], before)
+
+
+def test_a_run_that_restarts_alone_keeps_the_shared_start():
+    env = make(4, assignment="in_turn", shared_start=True, autoreset_mode="Disabled")
+    env.reset(seed=0)
+    start = np.sort(env._state.population.positions[1], axis=0)
+    env.step(actions_for(1, 4)[0])
+    env.reset(options={"reset_mask": np.array([False, True, False, False])})
+    np.testing.assert_array_equal(np.sort(env._state.population.positions[1], axis=0), start)
+
+
+def test_reset_options_fix_functions_of_all_runs():
+    env = make(3)
+    assert env.reset(seed=0, options={"function": 12})[1]["function"].tolist() == [12, 12, 12]
+    assert env.reset(seed=0, options={"function": [24, 1, 6]})[1]["function"].tolist() == [24, 1, 6]
+
+
+def test_made_by_id_natively():
+    env = gym.make_vec("DEParamControl-v0", num_envs=3, **OPTIONS)
+    assert isinstance(env.unwrapped, DEParamControlVectorEnv)
+    assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP is env.unwrapped.autoreset_mode
+    named = gym.make_vec("de_gym:DEParamControl-v0", num_envs=2, autoreset_mode=AutoresetMode.SAME_STEP, **OPTIONS)
+    assert named.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+
+
+def test_a_list_of_actions_is_accepted():
+    env = make(2)
+    env.reset(seed=0)
+    env.step(list(actions_for(1, 2)[0]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_envs": 0}, "`num_envs` must be at least 1, got 0"),
+        ({"num_envs": 3, "assignment": "in_turn"}, r"multiple of the number of functions \(4\).* got 3"),
+        ({"num_envs": 2, "assignment": "turns"}, "Unknown assignment 'turns'"),
+        ({"num_envs": 2, "autoreset_mode": "Later"}, "Unknown autoreset mode 'Later'"),
+        ({"num_envs": 2, "render_mode": "human"}, "Unknown render mode 'human'"),
+    ],
+)
+def test_inconsistent_arguments_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        make(**options)
+
+
+def test_bad_seeds_masks_and_actions_are_named():
+    env = make(2, autoreset_mode="Disabled")
+    with pytest.raises(ResetNeeded, match="call `reset` first"):
+        env.step(actions_for(1, 2)[0])
+    with pytest.raises(ResetNeeded, match="call `reset` for all runs first"):
+        env.reset(options={"reset_mask": np.array([True, False])})
+    with pytest.raises(ValueError, match="one number or 2 of them, got 3"):
+        env.reset(seed=[1, 2, 3])
+    env.reset(seed=[1, 2])
+    with pytest.raises(ValueError, match=r"boolean array of shape \(2,\), got int64 of shape \(3,\)"):
+        env.reset(options={"reset_mask": np.array([1, 0, 1])})
+    with pytest.raises(ValueError, match="must select at least one run"):
+        env.reset(options={"reset_mask": np.array([False, False])})
+    with pytest.raises(ValueError, match=r"shape \(2, 20\), got \(2, 19\)"):
+        env.step(np.zeros((2, 19)))
+    with pytest.raises(ValueError, match="one function number or 2"):
+        env.reset(options={"function": [1, 6, 12]})
