@@ -2,7 +2,8 @@
 
 A cached kernel contains the code of every kernel it calls, but numba only watches the file in which the
 kernel itself stands. After an upgrade in place such a kernel would silently go on running the old callee,
-so the cache is stamped with the state of all source files of the package instead.
+so the cache is stamped with the state of all source files it may have been compiled from: imports point one
+way, so these are the files of its own layer and of the layers below.
 """
 
 from __future__ import annotations
@@ -17,10 +18,17 @@ from numba import njit
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
+# The layers that hold kernels, lowest first.
+_LAYERS = ("problems", "evolution", "envs", "baselines", "controllers")
+
+
 @cache
-def _package_stamp() -> tuple[float, int]:
-    """Return a (time, size) pair that changes whenever any source file of the package does."""
-    files = [path.stat() for path in sorted(Path(__file__).parent.rglob("*.py"))]
+def _source_stamp(layer: str) -> tuple[float, int]:
+    """Return a (time, size) pair that changes whenever a source file of the layer or of one below does."""
+    layers = _LAYERS[: _LAYERS.index(layer) + 1] if layer in _LAYERS else _LAYERS
+    root = Path(__file__).parent
+    files = [path.stat() for name in layers for path in sorted((root / name).glob("*.py"))]
+    files.append(Path(__file__).stat())
     return max(file.st_mtime for file in files), sum(file.st_size for file in files)
 
 
@@ -34,7 +42,7 @@ def compiled(function: Kernel) -> Kernel:
     # only loss is the protection described above, hence no error when a future numba renames it.
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None and hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = _package_stamp()
+        cache_file._source_stamp = _source_stamp(function.__module__.split(".")[-2])
     return cast(Kernel, dispatcher)
 
 

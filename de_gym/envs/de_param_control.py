@@ -15,7 +15,7 @@ from de_gym.compiling import compiled
 from de_gym.envs import process
 from de_gym.envs.rendering import RunPicture, Window, new_figure, to_pixels
 from de_gym.envs.task import Task, TaskOptions, check_actions, check_options, make_task
-from de_gym.evolution import draw_uniforms, scale_to_bounds
+from de_gym.evolution import KeyArray, draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.problems import ProblemBatch
 
 
@@ -124,14 +124,15 @@ budget is spent, or a constant fraction |
         super().reset(seed=seed)
         chosen = check_options(options, ("function", "initial_population"))
         self._state = None
-        index, uniforms = draw_start(self.task, self.np_random, chosen.get("function"))
+        index, uniforms, keys = draw_start(self.task, self.np_random, chosen.get("function"))
         self._function = int(self.task.numbers[index])
         self._problems = ProblemBatch([self.task.problems[index]])
         if "initial_population" in chosen:
             positions = self.task.check_initial_population(chosen["initial_population"], self._problems)
         else:
             positions = scale_to_bounds(uniforms[None], self._problems.lower, self._problems.upper)
-        state = process.start(positions, self._problems.evaluate(positions), self._problems.optimum, self.task.settings)
+        fitness = self._problems.evaluate(positions)
+        state = process.start(positions, fitness, self._problems.optimum, keys, self.task.settings)
         self._state = state
         if self.render_mode is not None:
             self._picture = RunPicture(
@@ -146,9 +147,9 @@ budget is spent, or a constant fraction |
             raise ResetNeeded("`step` needs a running episode: call `reset` first.")
         settings = self.task.settings
         actions = check_actions(action, (2 * settings.population_size,))[None]
-        state, rewards = process.advance(self._state, self._problems, actions, [self.np_random], settings)
-        terminated = bool(process.has_terminated(state, settings)[0])
-        truncated = not terminated and bool(process.has_truncated(state, settings)[0])
+        state, rewards = process.advance(self._state, self._problems, actions, settings)
+        endings = process.find_endings(state, settings)
+        terminated, truncated = bool(endings[0][0]), bool(endings[1][0])
         self._state = None if terminated or truncated else state
         if self._picture is not None:
             self._picture.record(state.population.positions[0], float(state.best_error[0]), actions[0])
@@ -205,14 +206,15 @@ def make_spaces(task: Task) -> tuple[Any, Any]:
     return observation_space, Box(0.0, 1.0, (2 * task.settings.population_size,), np.float32)
 
 
-def draw_start(task: Task, rng: np.random.Generator, number: object | None) -> tuple[int, FloatArray]:
-    """Return a problem's position in the task and uniforms (N, D) for its initial population.
+def draw_start(task: Task, rng: np.random.Generator, number: object | None) -> tuple[int, FloatArray, KeyArray]:
+    """Return a problem's position in the task, uniforms (N, D) for its initial population, and the run's key (1,).
 
-    Both are drawn whatever is fixed, so that fixing one does not change the other.
+    All are drawn whatever is fixed, so that fixing one does not change the others.
     """
     drawn = int(rng.integers(len(task.problems)))
     uniforms = draw_uniforms([rng], task.settings.population_size, task.dimension)[0]
-    return (drawn if number is None else task.position_of(number)), uniforms
+    keys = draw_keys([rng])
+    return (drawn if number is None else task.position_of(number)), uniforms, keys
 
 
 def describe(state: process.RunState) -> dict[str, NDArray[Any]]:

@@ -17,15 +17,13 @@ class Features:
 
     Attributes:
         normalized_fitness: Fitness scaled to [0, 1] in each run, best first, shape (R, N).
-        histogram: Share of the population in each bin, shape (R, b).
-        mean_past_histogram: Mean of past histograms, shape (R, b).
-        bin_scale: 1 for fractions, N for counts.
+        histogram: Share of the population in each bin, or the number of individuals, shape (R, b).
+        mean_past_histogram: Mean of past histograms, in the same unit, shape (R, b).
     """
 
     normalized_fitness: FloatArray
     histogram: FloatArray
     mean_past_histogram: FloatArray
-    bin_scale: float
 
 
 @dataclass(frozen=True)
@@ -52,12 +50,12 @@ OBSERVATION_PARTS: dict[str, ObservationPart] = {
     "histogram": ObservationPart(
         size=lambda population_size, num_bins: num_bins,
         high=lambda bin_scale: bin_scale,
-        compute=lambda features: features.histogram * features.bin_scale,
+        compute=lambda features: features.histogram,
     ),
     "mean_past_histogram": ObservationPart(
         size=lambda population_size, num_bins: num_bins,
         high=lambda bin_scale: bin_scale,
-        compute=lambda features: features.mean_past_histogram * features.bin_scale,
+        compute=lambda features: features.mean_past_histogram,
     ),
 }
 
@@ -141,11 +139,6 @@ class HistogramHistory:
         """
         return _window_mean(self.rows, self.num_rows) if self.windowed else self.rows[:, 0]
 
-    def push(self, histogram: FloatArray) -> HistogramHistory:
-        """Return the history with one more row per run, ``histogram`` (R, b)."""
-        store = _store_in_window if self.windowed else _store_in_mean
-        return HistogramHistory(store(self.rows, self.num_rows, histogram), self.num_rows + 1, self.windowed)
-
 
 @compiled
 def _window_mean(rows: FloatArray, num_rows: IntArray) -> FloatArray:
@@ -161,16 +154,12 @@ def _window_mean(rows: FloatArray, num_rows: IntArray) -> FloatArray:
 
 
 @compiled
-def _store_in_window(rows: FloatArray, num_rows: IntArray, histogram: FloatArray) -> FloatArray:
-    stored = rows.copy()
+def push_histogram(rows: FloatArray, num_rows: IntArray, histogram: FloatArray, windowed: bool) -> FloatArray:
+    """Return the ``rows`` of a ``HistogramHistory`` with one more row per run, ``histogram`` (R, b)."""
+    pushed = rows.copy()
     for run in range(rows.shape[0]):
-        stored[run, num_rows[run] % rows.shape[1]] = histogram[run]
-    return stored
-
-
-@compiled
-def _store_in_mean(rows: FloatArray, num_rows: IntArray, histogram: FloatArray) -> FloatArray:
-    stored = rows.copy()
-    for run in range(rows.shape[0]):
-        stored[run, 0] += (histogram[run] - rows[run, 0]) / (num_rows[run] + 1)
-    return stored
+        if windowed:
+            pushed[run, num_rows[run] % rows.shape[1]] = histogram[run]
+        else:
+            pushed[run, 0] += (histogram[run] - rows[run, 0]) / (num_rows[run] + 1)
+    return pushed

@@ -5,7 +5,7 @@ The environments and the controlled optimiser are thin shells on these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -20,17 +20,26 @@ from de_gym.envs.observations import (
     HistogramHistory,
     fitness_histogram,
     normalize_fitness,
+    push_histogram,
 )
 from de_gym.envs.pbest import num_pbest
 from de_gym.envs.rewards import REWARDS
 from de_gym.envs.settings import EnvSettings
-from de_gym.evolution import BOUND_REPAIRS, Population, draw_uniforms, initialize, num_uniforms, propose_trials, survive
+from de_gym.evolution import (
+    BOUND_REPAIRS,
+    KeyArray,
+    Population,
+    breed_all,
+    initialize,
+    num_uniforms,
+    select_better,
+)
 from de_gym.problems import ProblemBatch
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """Everything R runs remember from one generation to the next, random generators aside.
+    """Everything that R runs remember from one generation to the next; their future follows from it and the actions.
 
     Attributes:
         population: The populations.
@@ -41,6 +50,7 @@ class RunState:
         initial_error: The best error of the initial population, shape (R,).
         reference: Value that counts as error 0, shape (R,).
         has_optimum: Whether ``reference`` is a known minimum or bound, shape (R,).
+        keys: What each run's random numbers follow from, shape (R,).
     """
 
     population: Population
@@ -51,6 +61,7 @@ class RunState:
     initial_error: FloatArray
     reference: FloatArray
     has_optimum: BoolArray
+    keys: KeyArray
 
 
 @compiled
@@ -60,7 +71,27 @@ def _summarize(fitness: FloatArray, reference: FloatArray, num_bins: int) -> tup
     return normalized, fitness_histogram(normalized, num_bins), np.maximum(fitness[:, 0] - reference, 0.0)
 
 
-def start(positions: FloatArray, fitness: FloatArray, optimum: FloatArray, settings: EnvSettings) -> RunState:
+@compiled
+def _select_and_summarize(
+    positions: FloatArray,
+    fitness: FloatArray,
+    trials: FloatArray,
+    trial_fitness: FloatArray,
+    reference: FloatArray,
+    rows: FloatArray,
+    num_rows: IntArray,
+    histogram: FloatArray,
+    windowed: bool,
+) -> tuple[tuple[FloatArray, FloatArray, IntArray], tuple[FloatArray, FloatArray, FloatArray], FloatArray]:
+    """Do all of ``absorb`` in one compiled call: a call from Python costs as much as the work on one run."""
+    selected = select_better(positions, fitness, trials, trial_fitness)
+    summary = _summarize(selected[1], reference, histogram.shape[1])
+    return selected, summary, push_histogram(rows, num_rows, histogram, windowed)
+
+
+def start(
+    positions: FloatArray, fitness: FloatArray, optimum: FloatArray, keys: KeyArray, settings: EnvSettings
+) -> RunState:
     """Return the state of R runs at generation 0.
 
     Where no minimum is known, errors count from as far below the best initial value as the worst initial value
@@ -70,6 +101,7 @@ def start(positions: FloatArray, fitness: FloatArray, optimum: FloatArray, setti
         positions: Initial positions, shape (R, N, D).
         fitness: Their values, shape (R, N).
         optimum: Minimum of each run's problem, NaN where unknown, shape (R,).
+        keys: What each run's random numbers follow from, shape (R,).
         settings: The decision process.
     """
     population = initialize(positions, fitness)
@@ -88,6 +120,7 @@ def start(positions: FloatArray, fitness: FloatArray, optimum: FloatArray, setti
         initial_error=best_error,
         reference=reference,
         has_optimum=has_optimum,
+        keys=keys,
     )
 
 
@@ -98,71 +131,79 @@ def _worst_finite(fitness: FloatArray) -> FloatArray:
 
 
 def breed(
-    state: RunState,
-    actions: FloatArray,
-    rngs: Sequence[np.random.Generator],
-    settings: EnvSettings,
-    bounds: tuple[FloatArray, FloatArray],
+    state: RunState, actions: FloatArray, settings: EnvSettings, lower: FloatArray, upper: FloatArray
 ) -> FloatArray:
     """Return the trials of one generation, shape (R, N, D).
 
     Args:
         state: R runs.
         actions: In [0, 1], shape (R, 2N): scale factors by rank, then crossover rates by rank.
-        rngs: One generator per run.
         settings: The decision process.
-        bounds: Lower and upper bounds of each run's problem, both of shape (R, D).
+        lower: Lower bounds of each run's problem, shape (R, D).
+        upper: Upper bounds of each run's problem, shape (R, D).
     """
     population, size = state.population, settings.population_size
-    progress = population.evaluations / settings.max_evaluations
-    return propose_trials(
+    return breed_all(
         population.positions,
-        np.ascontiguousarray(actions[:, :size]),
-        np.ascontiguousarray(actions[:, size:]),
-        num_pbest(settings.pbest, progress, size),
-        draw_uniforms(rngs, num_uniforms(size, population.positions.shape[2], settings.bound_repair)),
-        *bounds,
+        actions,
+        num_pbest(settings.pbest, population.evaluations, settings.max_evaluations, size),
+        state.keys,
+        population.generation,
+        lower,
+        upper,
         BOUND_REPAIRS[settings.bound_repair],
+        num_uniforms(size, population.positions.shape[2], settings.bound_repair),
     )
 
 
-def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray, settings: EnvSettings) -> RunState:
+def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray) -> RunState:
     """Return the state one generation later, given the trials (R, N, D) and their values (R, N)."""
-    population = survive(state.population, trials, trial_fitness)
-    normalized, histogram, best_error = _summarize(population.fitness, state.reference, settings.num_bins)
+    before, history = state.population, state.history
+    (positions, fitness, num_successes), (normalized, histogram, best_error), rows = _select_and_summarize(
+        before.positions,
+        before.fitness,
+        trials,
+        trial_fitness,
+        state.reference,
+        history.rows,
+        history.num_rows,
+        state.histogram,
+        history.windowed,
+    )
     return RunState(
-        population=population,
-        history=state.history.push(state.histogram),
+        population=Population(
+            positions=positions,
+            fitness=fitness,
+            evaluations=before.evaluations + fitness.shape[1],
+            generation=before.generation + 1,
+            num_successes=num_successes,
+        ),
+        history=HistogramHistory(rows, history.num_rows + 1, history.windowed),
         normalized_fitness=normalized,
         histogram=histogram,
         best_error=best_error,
         initial_error=state.initial_error,
         reference=state.reference,
         has_optimum=state.has_optimum,
+        keys=state.keys,
     )
 
 
 def advance(
-    state: RunState,
-    problems: ProblemBatch,
-    actions: FloatArray,
-    rngs: Sequence[np.random.Generator],
-    settings: EnvSettings,
+    state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings
 ) -> tuple[RunState, FloatArray]:
     """Return the state one generation later and the rewards (R,); arguments as in ``breed``."""
-    trials = breed(state, actions, rngs, settings, (problems.lower, problems.upper))
-    following = absorb(state, trials, problems.evaluate(trials), settings)
+    trials = breed(state, actions, settings, problems.lower, problems.upper)
+    following = absorb(state, trials, problems.evaluate(trials))
     return following, REWARDS[settings.reward](state.best_error, following.best_error, state.initial_error)
 
 
 def observe(state: RunState, settings: EnvSettings) -> Float32Array:
     """Return the observations, a fresh array of shape (R, O)."""
-    features = Features(
-        normalized_fitness=state.normalized_fitness,
-        histogram=state.histogram,
-        mean_past_histogram=state.history.mean(),
-        bin_scale=bin_scale(settings),
-    )
+    histogram, mean_past, scale = state.histogram, state.history.mean(), bin_scale(settings)
+    if scale != 1.0:
+        histogram, mean_past = histogram * scale, mean_past * scale
+    features = Features(state.normalized_fitness, histogram, mean_past)
     parts = [OBSERVATION_PARTS[name].compute(features) for name in settings.observation]
     return np.concatenate(parts, axis=1, dtype=np.float32)
 
@@ -182,18 +223,45 @@ def observation_high(settings: EnvSettings) -> Float32Array:
     return np.concatenate(highs)
 
 
-def has_terminated(state: RunState, settings: EnvSettings) -> BoolArray:
-    """Return which runs are over: solved, or without the budget for one more generation; shape (R,)."""
-    solved = state.has_optimum & (state.best_error < settings.target_error)
-    spent = state.population.evaluations + settings.population_size > settings.max_evaluations
-    return solved | spent
+def find_endings(state: RunState, settings: EnvSettings) -> tuple[BoolArray, BoolArray]:
+    """Return which runs have terminated and which have been truncated, both of shape (R,).
+
+    A run has terminated when it is solved, or when its budget does not pay for another generation. It is truncated
+    when it reaches the generation limit without having terminated.
+    """
+    population = state.population
+    last_affordable = settings.max_evaluations - settings.population_size
+    last_generation = _NO_LIMIT if settings.max_generations is None else settings.max_generations
+    return _find_endings(
+        state.best_error,
+        state.has_optimum,
+        population.evaluations,
+        population.generation,
+        settings.target_error,
+        last_affordable,
+        last_generation,
+    )
 
 
-def has_truncated(state: RunState, settings: EnvSettings) -> BoolArray:
-    """Return which runs reached the generation limit; shape (R,)."""
-    if settings.max_generations is None:
-        return np.zeros(len(state.reference), np.bool_)
-    return state.population.generation >= settings.max_generations
+_NO_LIMIT = np.iinfo(np.int64).max
+
+
+@compiled
+def _find_endings(
+    best_error: FloatArray,
+    has_optimum: BoolArray,
+    evaluations: IntArray,
+    generation: IntArray,
+    target_error: float,
+    last_affordable: int,
+    last_generation: int,
+) -> tuple[BoolArray, BoolArray]:
+    terminated, truncated = np.empty_like(has_optimum), np.empty_like(has_optimum)
+    for run in range(len(best_error)):
+        solved = has_optimum[run] and best_error[run] < target_error
+        terminated[run] = solved or evaluations[run] > last_affordable
+        truncated[run] = generation[run] >= last_generation and not terminated[run]
+    return terminated, truncated
 
 
 def take_runs(state: RunState, runs: IntArray) -> RunState:

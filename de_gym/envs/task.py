@@ -163,20 +163,22 @@ def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     array = np.ascontiguousarray(actions, dtype=np.float64)
     if array.shape != shape:
         raise ValueError(f"Actions must have shape {shape}, got {array.shape}.")
-    clipped = _clip_to_unit(array)
-    # The sum is NaN exactly where an entry is: clipped entries cannot overflow.
-    if np.isnan(clipped.sum()):
+    clipped, has_nan = _clip_to_unit(array)
+    if has_nan:
         raise ValueError("Actions must be numbers in [0, 1], got NaN.")
     return clipped
 
 
 @compiled
-def _clip_to_unit(actions: FloatArray) -> FloatArray:
-    """Return actions clipped to [0, 1]; NaN stays NaN."""
-    clipped = np.empty_like(actions)
-    for index, action in np.ndenumerate(actions):
-        clipped[index] = 0.0 if action < 0.0 else (1.0 if action > 1.0 else action)
-    return clipped
+def _clip_to_unit(actions: FloatArray) -> tuple[FloatArray, bool]:
+    """Return actions clipped to [0, 1], and whether one of them is NaN."""
+    clipped, has_nan = np.empty_like(actions), False
+    entries, results = actions.reshape(-1), clipped.reshape(-1)
+    for index in range(entries.shape[0]):
+        entry = entries[index]
+        results[index] = min(max(entry, 0.0), 1.0)
+        has_nan |= entry != entry
+    return clipped, has_nan
 
 
 def check_options(options: dict[str, Any] | None, allowed: tuple[str, ...]) -> dict[str, Any]:

@@ -109,8 +109,8 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         if restarting.any():
             self._restart(np.flatnonzero(restarting), None, None)
         state = self._running_state()
-        terminated = process.has_terminated(state, settings) & ~restarting
-        truncated = process.has_truncated(state, settings) & ~restarting & ~terminated
+        # A fresh run cannot have ended: the settings pay for at least one generation; a solved start is played on.
+        terminated, truncated = (ended & ~restarting for ended in process.find_endings(state, settings))
         infos = self._infos(state, checked, ~restarting)
         observations = process.observe(state, settings)
         self._has_ended = terminated | truncated
@@ -154,8 +154,9 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         task = self.task
         fixed = self._one_per_run(numbers)
         uniforms = np.empty((len(runs), task.settings.population_size, task.dimension))
+        keys = np.empty(len(runs), np.uint64)
         for row, run in enumerate(runs):
-            drawn, uniforms[row] = draw_start(task, self._rngs[run], fixed[run])
+            drawn, uniforms[row], keys[row : row + 1] = draw_start(task, self._rngs[run], fixed[run])
             in_turn = self._in_turn and fixed[run] is None
             self._positions_in_task[run] = run * len(task.problems) // self.num_envs if in_turn else drawn
         if self._shared_start:
@@ -167,7 +168,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         positions = scale_to_bounds(uniforms, problems.lower, problems.upper)
         if population is not None:
             positions = task.check_initial_population(population, self._problems)[runs]
-        started = process.start(positions, problems.evaluate(positions), problems.optimum, task.settings)
+        started = process.start(positions, problems.evaluate(positions), problems.optimum, keys, task.settings)
         self._state = started if self._state is None else process.put_runs(self._state, runs, started)
         self._has_ended[runs] = False
 
@@ -185,13 +186,12 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         state, settings = self._running_state(), self.task.settings
         assert self._problems is not None
         if active.all():
-            self._state, rewards = process.advance(state, self._problems, actions, self._rngs, settings)
+            self._state, rewards = process.advance(state, self._problems, actions, settings)
             return rewards
         rewards, runs = np.zeros(self.num_envs), np.flatnonzero(active)
         if runs.size:
-            rngs = [self._rngs[run] for run in runs]
             part, rewards[runs] = process.advance(
-                process.take_runs(state, runs), self._problems.take(runs), actions[runs], rngs, settings
+                process.take_runs(state, runs), self._problems.take(runs), actions[runs], settings
             )
             self._state = process.put_runs(state, runs, part)
         return rewards

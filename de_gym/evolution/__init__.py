@@ -1,17 +1,20 @@
 """One generation of Differential Evolution: operators, random numbers, populations."""
 
 from de_gym.evolution.draws import draw_normals, draw_uniforms
-from de_gym.evolution.generation import BOUND_REPAIRS, num_uniforms, propose_trials, survive
+from de_gym.evolution.generation import BOUND_REPAIRS, breed_all, num_uniforms, select_better
 from de_gym.evolution.population import Population, initialize, scale_to_bounds
+from de_gym.evolution.streams import KeyArray, draw_keys
 
 __all__ = [
     "BOUND_REPAIRS",
+    "KeyArray",
     "Population",
+    "breed_all",
+    "draw_keys",
     "draw_normals",
     "draw_uniforms",
     "initialize",
     "num_uniforms",
-    "propose_trials",
     "scale_to_bounds",
-    "survive",
+    "select_better",
 ]

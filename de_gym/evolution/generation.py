@@ -6,18 +6,16 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.compiling import compiled
-from de_gym.evolution.operators import (
-    cross_binomial,
-    mutate_current_to_pbest,
-    pick_distinct,
-    pick_leading,
-    rank_by_fitness,
-    repair_clip,
-    repair_midpoint,
-    repair_reflect,
-    repair_resample,
+from de_gym.evolution.coordinates import (
+    move_to_pbest,
+    positive_or_never,
+    to_bound,
+    to_fresh,
+    to_midpoint,
+    to_mirror,
 )
-from de_gym.evolution.population import Population
+from de_gym.evolution.operators import pick_distinct, pick_leading, rank_by_fitness
+from de_gym.evolution.streams import KeyArray, expand_uniforms
 
 # Ways to bring a trial back into the box; the numbers are what the compiled code switches on.
 BOUND_REPAIRS = {"midpoint": 0, "clip": 1, "reflect": 2, "resample": 3}
@@ -30,48 +28,74 @@ def num_uniforms(population_size: int, dimension: int, bound_repair: str) -> int
 
 
 @compiled
-def propose_trials(
-    positions: FloatArray,
-    scale_factors: FloatArray,
-    crossover_rates: FloatArray,
-    num_pbest: IntArray,
+def breed(
+    parents: FloatArray,
+    actions: FloatArray,
+    num_pbest: int,
     uniforms: FloatArray,
     lower: FloatArray,
     upper: FloatArray,
     repair: int,
 ) -> FloatArray:
-    """Return trials (R, N, D) of populations (R, N, D) that are sorted best first.
+    """Return the trials (N, D) of one run.
+
+    Mutation, repair and crossover are done in one pass over the coordinates. Parents lie inside the box, so repairing
+    a donor before crossover gives what repairing the trial after it would.
 
     Args:
-        positions: Shape (R, N, D), best individual first in every run.
-        scale_factors: F, shape (R, N).
-        crossover_rates: CR, shape (R, N).
-        num_pbest: Number of leading individuals that count as p-best, shape (R,).
-        uniforms: Shape (R, ``num_uniforms``).
-        lower: Lower bounds, shape (R, D).
-        upper: Upper bounds, shape (R, D).
+        parents: Shape (N, D), best individual first.
+        actions: F of every rank, then CR of every rank, shape (2N,).
+        num_pbest: Number of leading individuals that count as p-best.
+        uniforms: Shape (``num_uniforms``,).
+        lower: Lower bounds, shape (D,).
+        upper: Upper bounds, shape (D,).
         repair: A value of ``BOUND_REPAIRS``.
     """
-    num_runs, size, dimension = positions.shape
+    size, dimension = parents.shape
+    pbest = pick_leading(uniforms[:size], num_pbest)
+    others = pick_distinct(uniforms[size : 3 * size].reshape(2, size), size)
+    forced = pick_leading(uniforms[3 * size : 4 * size], dimension)
+    crossing = uniforms[4 * size :].reshape(-1, size, dimension)
+    trials = np.empty_like(parents)
+    for i in range(size):
+        best, plus, minus = pbest[i], others[0, i], others[1, i]
+        factor, rate = actions[i], positive_or_never(actions[size + i])
+        for j in range(dimension):
+            parent, low, high = parents[i, j], lower[j], upper[j]
+            donor = move_to_pbest(parent, parents[best, j], parents[plus, j], parents[minus, j], factor, factor)
+            if repair == 0:
+                donor = to_midpoint(donor, parent, low, high)
+            elif repair == 1:
+                donor = to_bound(donor, low, high)
+            elif repair == 2:
+                donor = to_mirror(donor, low, high)
+            else:
+                donor = to_fresh(donor, crossing[1, i, j], low, high)
+            crossed = (crossing[0, i, j] <= rate) | (j == forced[i])
+            trials[i, j] = donor if crossed else parent
+    return trials
+
+
+@compiled
+def breed_all(
+    positions: FloatArray,
+    actions: FloatArray,
+    num_pbest: IntArray,
+    keys: KeyArray,
+    generation: IntArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    repair: int,
+    num_drawn: int,
+) -> FloatArray:
+    """Return the trials (R, N, D) of R runs, whose arguments of ``breed`` stand in the rows of the arrays.
+
+    Each run draws ``num_drawn`` uniforms from the stream of its key and generation number.
+    """
     trials = np.empty_like(positions)
-    for run in range(num_runs):
-        parents, row = positions[run], uniforms[run]
-        pbest = pick_leading(row[:size], num_pbest[run])
-        others = pick_distinct(row[size : 3 * size].reshape(2, size), size)
-        forced = pick_leading(row[3 * size : 4 * size], dimension)
-        crossing = row[4 * size : (4 + dimension) * size].reshape(size, dimension)
-        factors = scale_factors[run]
-        donors = mutate_current_to_pbest(parents, parents, factors, factors, pbest, others[0], others[1])
-        crossed = cross_binomial(parents, donors, crossover_rates[run], crossing, forced)
-        if repair == 0:
-            trials[run] = repair_midpoint(crossed, parents, lower[run], upper[run])
-        elif repair == 1:
-            trials[run] = repair_clip(crossed, lower[run], upper[run])
-        elif repair == 2:
-            trials[run] = repair_reflect(crossed, lower[run], upper[run])
-        else:
-            fresh = row[(4 + dimension) * size :].reshape(size, dimension)
-            trials[run] = repair_resample(crossed, fresh, lower[run], upper[run])
+    for run in range(positions.shape[0]):
+        uniforms = expand_uniforms(keys[run], generation[run], num_drawn)
+        trials[run] = breed(positions[run], actions[run], num_pbest[run], uniforms, lower[run], upper[run], repair)
     return trials
 
 
@@ -90,21 +114,10 @@ def select_better(
         better = np.minimum(fitness[run], trial_fitness[run])
         for rank, individual in enumerate(rank_by_fitness(better)):
             next_fitness[run, rank] = better[individual]
-            if trial_fitness[run, individual] <= fitness[run, individual]:
-                next_positions[run, rank] = trials[run, individual]
-                num_successes[run] += 1
-            else:
-                next_positions[run, rank] = positions[run, individual]
+            replaced = trial_fitness[run, individual] <= fitness[run, individual]
+            num_successes[run] += replaced
+            survivors = trials if replaced else positions
+            # Element by element: assigning a slice costs more than the ten numbers in it.
+            for j in range(positions.shape[2]):
+                next_positions[run, rank, j] = survivors[run, individual, j]
     return next_positions, next_fitness, num_successes
-
-
-def survive(population: Population, trials: FloatArray, trial_fitness: FloatArray) -> Population:
-    """Return the population one generation later, given its trials (R, N, D) and their values (R, N)."""
-    positions, fitness, num_successes = select_better(population.positions, population.fitness, trials, trial_fitness)
-    return Population(
-        positions=positions,
-        fitness=fitness,
-        evaluations=population.evaluations + positions.shape[1],
-        generation=population.generation + 1,
-        num_successes=num_successes,
-    )

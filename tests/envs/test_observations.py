@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from de_gym.envs.observations import HistogramHistory, fitness_histogram, normalize_fitness
+from de_gym.envs.observations import HistogramHistory, fitness_histogram, normalize_fitness, push_histogram
+
+
+def push(history: HistogramHistory, *row: float) -> HistogramHistory:
+    rows = push_histogram(history.rows, history.num_rows, np.array([row]), history.windowed)
+    return HistogramHistory(rows, history.num_rows + 1, history.windowed)
 
 
 def test_fitness_is_scaled_to_the_unit_interval_by_run():
@@ -42,22 +47,22 @@ def test_flat_population_falls_into_the_first_bin():
 def test_windowed_mean_is_uniform_then_the_rows_there_are_then_the_last_ones():
     history = HistogramHistory.empty(1, 2, window=2)
     np.testing.assert_allclose(history.mean(), [[0.5, 0.5]])
-    history = history.push(np.array([[1.0, 0.0]]))
+    history = push(history, 1.0, 0.0)
     np.testing.assert_allclose(history.mean(), [[1.0, 0.0]])
-    history = history.push(np.array([[0.0, 1.0]]))
+    history = push(history, 0.0, 1.0)
     np.testing.assert_allclose(history.mean(), [[0.5, 0.5]])
-    history = history.push(np.array([[0.2, 0.8]]))
+    history = push(history, 0.2, 0.8)
     np.testing.assert_allclose(history.mean(), [[0.1, 0.9]])
 
 
 def test_mean_over_all_past_keeps_its_uniform_row():
     history = HistogramHistory.empty(1, 2, window=None)
     for _ in range(3):
-        history = history.push(np.array([[1.0, 0.0]]))
+        history = push(history, 1.0, 0.0)
     np.testing.assert_allclose(history.mean(), [[(0.5 + 3.0) / 4.0, 0.5 / 4.0]])
 
 
 def test_pushing_leaves_the_former_history_unchanged():
-    before = HistogramHistory.empty(2, 3, window=2)
-    before.push(np.ones((2, 3)))
+    before = HistogramHistory.empty(1, 3, window=2)
+    push(before, 1.0, 1.0, 1.0)
     np.testing.assert_array_equal(before.rows, 0.0)

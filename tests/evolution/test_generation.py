@@ -9,14 +9,16 @@ from de_gym import Problem, ProblemBatch
 from de_gym.evolution import (
     BOUND_REPAIRS,
     Population,
+    breed_all,
+    draw_keys,
     draw_uniforms,
     initialize,
     num_uniforms,
-    propose_trials,
+    operators,
     scale_to_bounds,
-    survive,
+    select_better,
 )
-from de_gym.evolution.generation import select_better
+from de_gym.evolution.generation import breed
 
 
 def start(problems: ProblemBatch, rngs, size: int) -> Population:
@@ -24,39 +26,67 @@ def start(problems: ProblemBatch, rngs, size: int) -> Population:
     return initialize(positions, problems.evaluate(positions))
 
 
-def step(population: Population, problems: ProblemBatch, rngs, repair: str = "midpoint", num_pbest: int = 2):
+def step(population: Population, problems: ProblemBatch, keys, repair: str = "midpoint", num_pbest: int = 2):
     num_runs, size, dimension = population.positions.shape
-    uniforms = draw_uniforms(rngs, num_uniforms(size, dimension, repair))
-    factors, rates = np.full((num_runs, size), 0.7), np.full((num_runs, size), 0.6)
-    trials = propose_trials(
+    actions = np.tile(np.repeat([0.7, 0.6], size), (num_runs, 1))
+    trials = breed_all(
         population.positions,
-        factors,
-        rates,
+        actions,
         np.full(num_runs, num_pbest),
-        uniforms,
+        keys,
+        population.generation,
         problems.lower,
         problems.upper,
         BOUND_REPAIRS[repair],
+        num_uniforms(size, dimension, repair),
     )
-    return survive(population, trials, problems.evaluate(trials))
+    selected = select_better(population.positions, population.fitness, trials, problems.evaluate(trials))
+    return Population(selected[0], selected[1], population.evaluations + size, population.generation + 1, selected[2])
 
 
 def test_generation_by_hand():
-    positions = np.array([[[0.0], [1.0], [3.0], [7.0]]])
-    uniforms = np.zeros((1, num_uniforms(4, 1, "midpoint")))
+    parents, actions = np.array([[0.0], [1.0], [3.0], [7.0]]), np.repeat([0.5, 1.0], 4)
+    uniforms = np.zeros(num_uniforms(4, 1, "midpoint"))
     # p-best is rank 1 of one candidate; the smallest uniforms pick the first rows that are free: r1 then r2
-    trials = propose_trials(
-        positions,
-        np.full((1, 4), 0.5),
-        np.ones((1, 4)),
-        np.array([1]),
-        uniforms,
-        np.array([[-10.0]]),
-        np.array([[10.0]]),
-        BOUND_REPAIRS["midpoint"],
-    )
+    trials = breed(parents, actions, 1, uniforms, np.array([-10.0]), np.array([10.0]), BOUND_REPAIRS["midpoint"])
     # x_i + 0.5 (0 - x_i) + 0.5 (x_r1 - x_r2) with (r1, r2) = (1, 2), (0, 2), (0, 1), (0, 1)
-    np.testing.assert_allclose(trials[0, :, 0], [-1.0, 0.5 - 1.5, 1.5 - 0.5, 3.5 - 0.5])
+    np.testing.assert_allclose(trials[:, 0], [-1.0, 0.5 - 1.5, 1.5 - 0.5, 3.5 - 0.5])
+
+
+def test_first_half_of_the_actions_scales_and_second_half_crosses():
+    parents = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 3.0], [7.0, 7.0]])
+    uniforms = np.full(num_uniforms(4, 2, "midpoint"), 0.5)
+    bounds = (np.full(2, -10.0), np.full(2, 10.0))
+    only_factors = breed(parents, np.repeat([1.0, 0.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
+    only_rates = breed(parents, np.repeat([0.0, 1.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
+    assert ((only_factors != parents).sum(axis=1) <= 1).all()  # nothing but the forced coordinate
+    np.testing.assert_array_equal(only_rates, parents)  # all coordinates of donors that equal their parents
+
+
+@pytest.mark.parametrize("repair", BOUND_REPAIRS)
+def test_one_pass_equals_the_operators_one_after_the_other(repair):
+    rng = np.random.default_rng(3)
+    size, dimension, num_pbest = 12, 5, 4
+    parents, actions = rng.uniform(-1, 1, (size, dimension)), rng.random(2 * size)
+    actions[size], actions[size + 1] = 0.0, 1.0
+    uniforms = rng.random(num_uniforms(size, dimension, repair))
+    lower, upper = np.full(dimension, -1.0), np.full(dimension, 1.0)
+    pbest = operators.pick_leading(uniforms[:size], num_pbest)
+    r1, r2 = operators.pick_distinct(uniforms[size : 3 * size].reshape(2, size), size)
+    factors, rates = actions[:size], actions[size:]
+    donors = operators.mutate_current_to_pbest(parents, parents, factors, factors, pbest, r1, r2)
+    forced = operators.pick_leading(uniforms[3 * size : 4 * size], dimension)
+    crossing = uniforms[4 * size :].reshape(-1, size, dimension)
+    trials = operators.cross_binomial(parents, donors, rates, crossing[0], forced)
+    repaired = {
+        "midpoint": lambda: operators.repair_midpoint(trials, parents, lower, upper),
+        "clip": lambda: operators.repair_clip(trials, lower, upper),
+        "reflect": lambda: operators.repair_reflect(trials, lower, upper),
+        "resample": lambda: operators.repair_resample(trials, crossing[1], lower, upper),
+    }[repair]()
+    assert (trials != repaired).any()
+    ours = breed(parents, actions, num_pbest, uniforms, lower, upper, BOUND_REPAIRS[repair])
+    np.testing.assert_array_equal(ours, repaired)
 
 
 def test_selection_keeps_the_better_accepts_ties_and_sorts():
@@ -73,9 +103,9 @@ def test_selection_keeps_the_better_accepts_ties_and_sorts():
 def test_runs_stay_inside_and_never_worsen(sphere, repair):
     problems = ProblemBatch([sphere] * 3)
     rngs = [np.random.default_rng(seed) for seed in range(3)]
-    population = start(problems, rngs, 6)
+    population, keys = start(problems, rngs, 6), draw_keys(rngs)
     for generation in range(1, 21):
-        following = step(population, problems, rngs, repair)
+        following = step(population, problems, keys, repair)
         assert (following.best_fitness <= population.best_fitness).all()
         assert (np.diff(following.fitness, axis=1) >= 0).all()
         assert (following.positions >= sphere.lower).all()
@@ -95,9 +125,9 @@ def test_a_run_in_a_batch_equals_the_run_alone(sphere, repair):
     def finish(runs: list[int]) -> Population:
         problems = ProblemBatch([chosen[run] for run in runs])
         rngs = [np.random.default_rng(100 + run) for run in runs]
-        population = start(problems, rngs, 7)
+        population, keys = start(problems, rngs, 7), draw_keys(rngs)
         for _ in range(15):
-            population = step(population, problems, rngs, repair)
+            population = step(population, problems, keys, repair)
         return population
 
     together = finish([0, 1, 2, 3])
@@ -108,20 +138,18 @@ def test_a_run_in_a_batch_equals_the_run_alone(sphere, repair):
 
 
 def test_pbest_comes_from_the_leading_individuals_only():
-    rng = np.random.default_rng(0)
-    positions = np.arange(20.0).reshape(1, 20, 1)
-    uniforms = rng.random((1, num_uniforms(20, 1, "clip")))
-    uniforms[0, 20:60] = 0.0  # r1 and r2 fixed: the donors differ only through p-best
-    arguments = (np.ones((1, 20)), np.ones((1, 20)), np.array([3]), uniforms, np.array([[-99.0]]), np.array([[99.0]]))
-    trials = propose_trials(positions, *arguments, BOUND_REPAIRS["clip"])
+    parents = np.arange(20.0)[:, None]
+    uniforms = np.random.default_rng(0).random(num_uniforms(20, 1, "clip"))
+    uniforms[20:60] = 0.0  # r1 and r2 fixed: the donors differ only through p-best
+    trials = breed(parents, np.ones(40), 3, uniforms, np.array([-99.0]), np.array([99.0]), BOUND_REPAIRS["clip"])
     # with F = 1 the donor is x_pbest + x_r1 - x_r2, and x_r1 - x_r2 = -1 from the fourth individual on
-    assert set(trials[0, 3:, 0] + 1.0) == {0.0, 1.0, 2.0}
+    assert set(trials[3:, 0] + 1.0) == {0.0, 1.0, 2.0}
 
 
 def test_flat_function_replaces_every_parent():
     flat = Problem.from_function(lambda points: np.zeros(len(points)), -1, 1, 0.0, dimension=3, vectorized=True)
     problems, rngs = ProblemBatch([flat]), [np.random.default_rng(1)]
-    following = step(start(problems, rngs, 5), problems, rngs)
+    following = step(start(problems, rngs, 5), problems, draw_keys(rngs))
     assert following.num_successes[0] == 5
 
 
@@ -133,6 +161,7 @@ def test_nan_values_rank_last_and_are_replaced():
     problems, rngs = ProblemBatch([problem]), [np.random.default_rng(2)]
     population = start(problems, rngs, 8)
     assert np.isinf(population.fitness[0, -1])
+    keys = draw_keys(rngs)
     for _ in range(40):
-        population = step(population, problems, rngs)
+        population = step(population, problems, keys)
     assert np.isfinite(population.fitness).all()

@@ -1,0 +1,152 @@
+"""What happens around each update of a training script: seeds, progress, records and checkpoints."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from tqdm import tqdm
+
+from agents.checkpoints import CHECKPOINT_FILE, save_checkpoint
+from agents.seeding import seed_update
+from de_gym.arrays import FloatArray
+
+PROGRESS_FILE = "progress.csv"
+ERROR_FLOOR = 1e-8  # the environment's target: smaller errors count as solved
+
+
+class SeedEveryRollout(BaseCallback):
+    """Begins every rollout of an SB3 on-policy algorithm with new episodes and with the seeds of its number.
+
+    RecurrentREINFORCE does so by itself; this gives RecurrentPPO the same exact continuation after a stop.
+    """
+
+    def __init__(self, root_seed: int, first_update: int = 0) -> None:
+        """Seed the update ``first_update`` next."""
+        super().__init__()
+        self._root_seed = root_seed
+        self._update = first_update
+
+    def _on_rollout_start(self) -> None:
+        seed_update(self.training_env, self._root_seed, self._update)
+        self.model._last_obs = self.training_env.reset()  # type: ignore[assignment]  # one array
+        self.model._last_episode_starts = np.ones(self.training_env.num_envs, dtype=bool)
+        self._update += 1
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class TrainingMonitor(BaseCallback):
+    """Shows a progress bar, appends one row per update to a CSV file, and writes checkpoints.
+
+    Works for every SB3 on-policy algorithm whose rollouts begin with new episodes.
+    """
+
+    def __init__(self, folder: Path, total_updates: int, checkpoint_every: int, first_update: int = 0) -> None:
+        """Prepare the records of the run in ``folder``.
+
+        Args:
+            folder: Receives the progress file and the checkpoint.
+            total_updates: Training ends after so many updates.
+            checkpoint_every: Number of updates between two checkpoints.
+            first_update: Updates already done; later rows of an interrupted run are dropped.
+        """
+        super().__init__()
+        self.folder = folder
+        self.rows = _rows_before(folder / PROGRESS_FILE, first_update)
+        self._total_updates = total_updates
+        self._checkpoint_every = checkpoint_every
+        self._updates = first_update  # completed ones, once the next rollout begins
+        self._collected = first_update
+
+    def _on_training_start(self) -> None:
+        write_rows(self.folder / PROGRESS_FILE, self.rows)
+        self._bar = tqdm(total=self._total_updates, initial=self._updates, unit="update", dynamic_ncols=True)
+
+    def _on_rollout_start(self) -> None:
+        self._finish_update()
+        num_envs = self.training_env.num_envs
+        self._returns: FloatArray = np.zeros(num_envs)
+        self._errors: FloatArray = np.full(num_envs, np.nan)
+        self._going = np.ones(num_envs, dtype=bool)
+        self._clipped_shares: list[float] = []
+
+    def _on_step(self) -> bool:
+        if self._updates >= self._total_updates:
+            return False
+        rewards, dones, infos = (self.locals[name] for name in ("rewards", "dones", "infos"))
+        self._returns += np.where(self._going, rewards, 0.0)
+        for run in np.flatnonzero(self._going & dones):
+            self._errors[run] = infos[run].get("best_error", np.nan)
+        self._clipped_shares.append(float((self.locals["actions"] != self.locals["clipped_actions"]).mean()))
+        self._going &= ~dones
+        return True
+
+    def _on_rollout_end(self) -> None:
+        self._collected += 1
+        log_errors = np.log10(np.maximum(self._errors, ERROR_FLOOR))
+        row = {
+            "update": float(self._collected),
+            "timesteps": float(self.model.num_timesteps),
+            "return": float(self._returns.mean()),
+            "log10_error": float(np.nanmean(log_errors)) if np.isfinite(log_errors).any() else float("nan"),
+            "clipped_share": float(np.mean(self._clipped_shares)),
+            "zero_return_share": float((self._returns == 0.0).mean()),
+        }
+        for name in ("log10_error", "zero_return_share"):
+            self.logger.record(f"rollout/{name}", row[name])
+        self.logger.record("rollout/return", row["return"])
+        self.logger.record("rollout/clipped_share", row["clipped_share"])
+        self.rows.append(row)
+        append_row(self.folder / PROGRESS_FILE, row)
+        self._bar.set_postfix_str(
+            f"return {row['return']:.3f}, log10 error {row['log10_error']:.2f}, clipped {row['clipped_share']:.0%}, "
+            f"zero returns {row['zero_return_share']:.0%}"
+        )
+
+    def _on_training_end(self) -> None:
+        self._finish_update()
+        self._save_checkpoint()
+        self._bar.close()
+
+    def _finish_update(self) -> None:
+        """Count the update whose rollout ended before this moment, and write a checkpoint when it is due."""
+        if self._updates < self._collected:
+            self._updates = self._collected
+            self._bar.update()
+            if self._updates % self._checkpoint_every == 0:
+                self._save_checkpoint()
+
+    def _save_checkpoint(self) -> None:
+        assert isinstance(self.model, OnPolicyAlgorithm)
+        save_checkpoint(self.model, self._updates, self.folder / CHECKPOINT_FILE)
+
+
+def write_rows(path: Path, rows: list[dict[str, float]]) -> None:
+    """Write ``rows`` to a new CSV file; without rows, remove the file."""
+    path.unlink(missing_ok=True)
+    for row in rows:
+        append_row(path, row)
+
+
+def append_row(path: Path, row: dict[str, float]) -> None:
+    """Append ``row`` to a CSV file, with a header when it is new."""
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, row)
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def _rows_before(path: Path, first_update: int) -> list[dict[str, float]]:
+    """Return the rows of completed updates; a row cut off by a kill belongs to a later one."""
+    if first_update == 0 or not path.exists():
+        return []
+    with path.open(newline="") as file:
+        complete = [row for _, row in zip(range(first_update), csv.DictReader(file), strict=False)]
+    return [{key: float(value) for key, value in row.items()} for row in complete]

@@ -1,0 +1,133 @@
+"""TrainConfig: every setting of a training, flat; and the presets. No logic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+from agents.episodes import BaselineKind, ReturnKind
+from agents.policies import MeanKind, StdKind
+
+PresetName = Literal["quick", "paper-10d", "paper-30d", "script-10d"]
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of ``train.py``; the defaults are the preset "quick"."""
+
+    preset: PresetName = "quick"
+    """Where the defaults come from: quick (ten minutes on two cores), the paper's text for 10 or 30 dimensions
+    (hours), or its authors' script."""
+    agent: Literal["reinforce", "recurrent-ppo"] = "reinforce"
+    """The learning algorithm."""
+    seed: int = 0
+    """Root seed; every random number of the training and the measurement follows from it."""
+    updates: int = 400
+    """Number of policy updates Q."""
+    resume: str | None = None
+    """Folder of an interrupted run to continue; all other settings come from there."""
+
+    suite: str = "cec2013"
+    """Benchmark suite of the training and test functions."""
+    functions: tuple[int, ...] = tuple(range(1, 21))
+    """Numbers of the M training functions; every update sees all of them."""
+    test_functions: tuple[int, ...] = tuple(range(21, 29))
+    """Numbers of the functions that only the final measurement sees."""
+    episodes_per_function: int = 20
+    """Trajectories L of each function in an update."""
+    dimension: int = 10
+    """Number of coordinates n."""
+    population_size: int = 50
+    """Number of individuals N."""
+    max_generations: int = 50
+    """Length T of a training episode."""
+    num_bins: int = 5
+    """Bins b of the fitness histogram."""
+    history_window: int | None = 5
+    """Generations g in the mean of past histograms; None keeps all, and the uniform first one."""
+    histogram: Literal["fractions", "counts"] = "fractions"
+    """Unit of the histograms."""
+
+    cell_size: int = 64
+    """Number of LSTM cells."""
+    mean: MeanKind = "sigmoid"
+    """Output of the policy's mean."""
+    std: StdKind = "constant"
+    """Kind of the policy's standard deviation."""
+    initial_std: float = 0.1
+    """The constant deviation, or the first value of a learned one."""
+    num_knots: int | None = 5
+    """Ranks at which F and CR are chosen, interpolated in between; None chooses them at all ranks (paper)."""
+
+    learning_rate: float = 0.005
+    """Step size of Adam."""
+    gamma: float = 1.0
+    """Discount factor."""
+    max_grad_norm: float | None = 1.0
+    """Largest norm of a gradient; None sets no limit."""
+    returns: ReturnKind = "to_go"
+    """REINFORCE: weight of a log-probability, the total return or the reward to go."""
+    baseline: BaselineKind = "function"
+    """REINFORCE: what is subtracted from the returns."""
+    back_propagation: Literal["full", "stored"] = "full"
+    """REINFORCE: through all generations, or recorded states as constants."""
+    log_prob_of: Literal["sample", "clipped"] = "sample"
+    """REINFORCE: density at the sample or at the clipped value."""
+    collapse_patience: int = 3
+    """REINFORCE: suspicious updates in a row that end the training; 0 never ends it."""
+    epochs: int = 5
+    """RecurrentPPO: passes over the data of an update."""
+    minibatches: int = 4
+    """RecurrentPPO: parts into which a pass is divided."""
+    clip_range: float = 0.2
+    """RecurrentPPO: largest change of a probability ratio."""
+    gae_lambda: float = 0.95
+    """RecurrentPPO: bias against variance of the advantage estimate."""
+
+    threads: int | None = None
+    """Threads of torch; None uses all cores."""
+    checkpoint_every: int = 10
+    """Updates between two checkpoints."""
+    measure_runs: int = 51
+    """Runs per function and controller in the final measurement; 0 skips it."""
+    half_precision: bool = False
+    """Whether the exported controller is stored as float16."""
+    output: str = "runs"
+    """Folder in which the folder of the run is made."""
+
+
+QUICK = TrainConfig()
+PAPER_10D = replace(
+    QUICK,
+    preset="paper-10d",
+    updates=150,
+    cell_size=2000,
+    num_knots=None,
+    # NOTE: the paper states 0.005, at which cells of this size unlearn; see the README.
+    learning_rate=0.0003,
+    returns="total",
+    baseline="none",
+    checkpoint_every=5,
+)
+PAPER_30D = replace(PAPER_10D, preset="paper-30d", dimension=30, population_size=100, cell_size=3000)
+SCRIPT_10D = replace(
+    QUICK,
+    preset="script-10d",
+    updates=150,
+    cell_size=50,
+    mean="linear",
+    std="state",
+    num_knots=None,
+    gamma=0.99,
+    max_grad_norm=None,
+    baseline="none",
+    back_propagation="stored",
+    log_prob_of="clipped",
+    history_window=None,
+    histogram="counts",
+)
+PRESETS: Mapping[PresetName, TrainConfig] = MappingProxyType(
+    {config.preset: config for config in (QUICK, PAPER_10D, PAPER_30D, SCRIPT_10D)}
+)

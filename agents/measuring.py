@@ -1,0 +1,108 @@
+"""Controllers measured side by side in the environment: returns and errors of the same seeds for each of them."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from scipy.stats import ranksums
+
+from de_gym.arrays import FloatArray
+from de_gym.controllers import Controller
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Returns and final errors of one controller, both of shape (functions, runs)."""
+
+    functions: tuple[int, ...]
+    returns: FloatArray
+    errors: FloatArray
+
+
+def measure_controller(
+    controller: Controller, settings: Mapping[str, Any], functions: Sequence[int], num_runs: int, seed: int
+) -> Measurement:
+    """Run one episode per function and seed, and return what was reached.
+
+    Run s of function f depends on (seed, f, s) and on the controller alone, so that different controllers meet
+    the same initial populations.
+
+    Args:
+        controller: What chooses F and CR.
+        settings: Arguments of the environment other than its functions.
+        functions: Numbers of the functions in the suite.
+        num_runs: Episodes per function.
+        seed: Root seed of the measurement.
+    """
+    env = gym.make_vec(
+        "de_gym:DEParamControl-v0",
+        num_envs=len(functions) * num_runs,
+        vectorization_mode="vector_entry_point",
+        autoreset_mode=gym.vector.AutoresetMode.SAME_STEP,
+        **settings,
+    )
+    sequences = [np.random.SeedSequence([seed, function, run]) for function in functions for run in range(num_runs)]
+    seeds = [int(sequence.generate_state(1)[0] % 2**31) for sequence in sequences]
+    # The env holds the whole suite and functions are fixed by number: a run then does not depend on the others.
+    options = {"function": np.repeat(functions, num_runs).tolist()}
+    observations, _ = env.reset(seed=seeds, options=options)  # type: ignore[arg-type]  # a list is allowed
+    controller.reset([np.random.default_rng(sequence.spawn(1)[0]) for sequence in sequences])
+    returns, errors = np.zeros(env.num_envs), np.full(env.num_envs, np.nan)
+    going = np.ones(env.num_envs, dtype=bool)
+    while going.any():
+        observations, rewards, terminated, truncated, infos = env.step(controller(observations))
+        returns += np.where(going, rewards, 0.0)
+        ending = going & (terminated | truncated)
+        if ending.any():
+            errors[ending] = infos["final_info"]["best_error"][ending]
+        going &= ~ending
+    env.close()
+    shape = (len(functions), num_runs)
+    return Measurement(tuple(functions), returns.reshape(shape), errors.reshape(shape))
+
+
+def pooled_p_value(first: Measurement, second: Measurement) -> float:
+    """Return the two-sided rank-sum p of equal returns, pooled over functions and runs."""
+    return float(ranksums(first.returns.ravel(), second.returns.ravel()).pvalue)
+
+
+def comparison_table(measurements: Mapping[str, Measurement]) -> str:
+    """Return a Markdown table: mean return and mean error of each controller and function, then pooled figures.
+
+    The p values compare each controller's returns with those of the first one.
+    """
+    names = list(measurements)
+    reference = measurements[names[0]]
+    lines = [
+        "| function | " + " | ".join(f"{name}: return | error" for name in names) + " |",
+        "|" + "---|" * (1 + 2 * len(names)),
+    ]
+    for row, function in enumerate(reference.functions):
+        cells = [
+            f"{measurement.returns[row].mean():.3f} | {measurement.errors[row].mean():.3e}"
+            for measurement in measurements.values()
+        ]
+        lines.append(f"| f{function} | " + " | ".join(cells) + " |")
+    means = [f"{measurement.returns.mean():.3f} | " for measurement in measurements.values()]
+    lines.append("| mean | " + "| ".join(means) + "|")
+    p_values = [f"{pooled_p_value(reference, measurements[name]):.1e} | " for name in names[1:]]
+    lines.append(f"| p against {names[0]} | | | " + "| ".join(p_values) + "|")
+    return "\n".join(lines)
+
+
+def write_measurements(path: Path, measurements: Mapping[str, Measurement]) -> None:
+    """Write every single run as a row: controller, function, run, return, error."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["controller", "function", "run", "return", "error"])
+        for name, measurement in measurements.items():
+            for row, function in enumerate(measurement.functions):
+                for run in range(measurement.returns.shape[1]):
+                    values = (measurement.returns[row, run], measurement.errors[row, run])
+                    writer.writerow([name, function, run, *(repr(float(value)) for value in values)])

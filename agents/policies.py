@@ -1,0 +1,173 @@
+"""UnitBoxLstmPolicy: the paper's LSTM with Gaussian actions around means in [0, 1], as a recurrent SB3 policy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
+from stable_baselines3.common.distributions import DiagGaussianDistribution, Distribution
+from stable_baselines3.common.type_aliases import Schedule
+from torch import Tensor, nn
+
+MeanKind = Literal["sigmoid", "linear"]
+StdKind = Literal["constant", "learned", "state"]
+
+
+class ProfileGaussian(DiagGaussianDistribution):
+    """Gaussian F and CR at a few ranks, the knots; the ranks in between are linearly interpolated.
+
+    Neighbouring ranks then move together, in the mean and in the noise. With independent noise on each of 2N
+    numbers the effect of any one of them drowns in that of the others.
+    """
+
+    def __init__(self, population_size: int, num_knots: int) -> None:
+        """Place ``num_knots`` knots for F and as many for CR on the ranks 0 .. N - 1, ends included."""
+        super().__init__(2 * num_knots)
+        ranks = np.round(np.linspace(0, population_size - 1, num_knots)).astype(int)
+        self.knots = torch.as_tensor(np.concatenate([ranks, population_size + ranks]))  # columns of an action
+        self.interpolation = torch.as_tensor(interpolation_matrix(ranks, population_size))  # (2N, 2K)
+
+    def sample(self) -> Tensor:
+        """Return actions (B, 2N) with Gaussian knots."""
+        return super().sample() @ self.interpolation.T
+
+    def mode(self) -> Tensor:
+        """Return the mean actions (B, 2N)."""
+        return super().mode() @ self.interpolation.T
+
+    def log_prob(self, actions: Tensor) -> Tensor:
+        """Return the log-density of the knots of ``actions`` (B, 2N), shape (B,)."""
+        return super().log_prob(actions[:, self.knots])
+
+
+def interpolation_matrix(ranks: NDArray[np.int_], population_size: int) -> NDArray[np.float32]:
+    """Return the matrix (2N, 2K) from knot values of F and CR to values at every rank.
+
+    >>> interpolation_matrix(np.array([0, 2]), 3)[:3, :2]
+    array([[1. , 0. ],
+           [0.5, 0.5],
+           [0. , 1. ]], dtype=float32)
+    """
+    hats = [np.interp(np.arange(population_size), ranks, unit) for unit in np.eye(len(ranks))]
+    return np.kron(np.eye(2), np.stack(hats, axis=1)).astype(np.float32)
+
+
+class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
+    """One LSTM layer and fully connected heads; trains under RecurrentREINFORCE and under RecurrentPPO.
+
+    The paper's two heads, for F and for CR, read the same hidden state, so they are one layer of 2N outputs here.
+    SB3's own Gaussian policy starts with all means at 0, a corner of the unit box; a sigmoid starts in the middle.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        lr_schedule: Schedule,
+        use_sde: bool = False,
+        *,
+        lstm_hidden_size: int = 64,
+        mean: MeanKind = "sigmoid",
+        std: StdKind = "constant",
+        initial_std: float = 0.1,
+        num_knots: int | None = None,
+        enable_critic_lstm: bool = False,
+        optimizer_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Build the network and its Adam optimiser.
+
+        Args:
+            observation_space: A Box of one dimension.
+            action_space: A Box of one dimension with every number in [0, 1].
+            lr_schedule: The learning rate as a function of the remaining progress.
+            use_sde: Must be False; SB3 passes it to every policy.
+            lstm_hidden_size: The number of LSTM cells H.
+            mean: "sigmoid" (the paper's text) or "linear" (its authors' script).
+            std: "constant" (the paper's text), "learned" (one number per action, for RecurrentPPO), or "state"
+                (sigmoid of a layer on the hidden state, as in the authors' script).
+            initial_std: The constant, or the first value of the learned deviations; unused by "state".
+            num_knots: Ranks at which F and CR are chosen, interpolated in between; None chooses them at all ranks.
+            enable_critic_lstm: Whether the critic has an LSTM of its own; otherwise it reads the actor's.
+            optimizer_kwargs: Arguments of Adam other than the learning rate.
+        """
+        _check_arguments(action_space, use_sde, mean, std, initial_std)
+        _check_knots(action_space, num_knots)
+        # Plain values, which nn.Module takes before its own constructor has run; the parent builds the heads.
+        self.mean, self.std, self.initial_std, self.num_knots = mean, std, initial_std, num_knots
+        super().__init__(
+            observation_space,
+            action_space,
+            lr_schedule,
+            net_arch={"pi": [], "vf": []},
+            ortho_init=False,  # the paper initialises uniformly at random, which is torch's default
+            log_std_init=math.log(initial_std),
+            lstm_hidden_size=lstm_hidden_size,
+            shared_lstm=not enable_critic_lstm,
+            enable_critic_lstm=enable_critic_lstm,
+            optimizer_kwargs=optimizer_kwargs or {},
+        )
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        """Add what SB3 does not know: knots, state-dependent deviations, and constants that are not trained."""
+        if self.num_knots is not None:
+            assert self.action_space.shape is not None
+            self.action_dist = ProfileGaussian(self.action_space.shape[0] // 2, self.num_knots)
+        super()._build(lr_schedule)
+        self.log_std.requires_grad_(self.std == "learned")
+        if self.std == "state":
+            self.std_net = nn.Linear(self.mlp_extractor.latent_dim_pi, len(self.log_std))
+
+    def _get_action_dist_from_latent(self, latent_pi: Tensor) -> Distribution:
+        """Return the Gaussian whose mean and deviation the heads compute from hidden states (B, H)."""
+        outputs = self.action_net(latent_pi)
+        mean = torch.sigmoid(outputs) if self.mean == "sigmoid" else outputs
+        log_std = nn.functional.logsigmoid(self.std_net(latent_pi)) if self.std == "state" else self.log_std
+        return self.action_dist.proba_distribution(mean, log_std)
+
+    def action_distribution(self, hidden_states: Tensor) -> Distribution:
+        """Return the distribution of the actions at hidden states (B, H); SB3 sums log-probabilities over axis 1."""
+        return self._get_action_dist_from_latent(hidden_states)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {
+            "observation_space": self.observation_space,
+            "action_space": self.action_space,
+            "lr_schedule": self._dummy_schedule,
+            "lstm_hidden_size": self.lstm_output_dim,
+            "mean": self.mean,
+            "std": self.std,
+            "initial_std": self.initial_std,
+            "num_knots": self.num_knots,
+            "enable_critic_lstm": self.enable_critic_lstm,
+            "optimizer_kwargs": self.optimizer_kwargs,
+        }
+
+
+def _check_knots(action_space: spaces.Space[Any], num_knots: int | None) -> None:
+    assert action_space.shape is not None
+    population_size, odd = divmod(action_space.shape[0], 2)
+    if num_knots is not None and (odd or not 2 <= num_knots <= population_size):
+        raise ValueError(
+            f"`num_knots` must be None or from 2 to half the {action_space.shape[0]} numbers of an action, "
+            f"got {num_knots}."
+        )
+
+
+def _check_arguments(action_space: spaces.Space[Any], use_sde: bool, mean: str, std: str, initial_std: float) -> None:
+    if not isinstance(action_space, spaces.Box) or len(action_space.shape) != 1:
+        raise ValueError(f"UnitBoxLstmPolicy needs a one-dimensional Box of actions, got {action_space}.")
+    if (action_space.low != 0.0).any() or (action_space.high != 1.0).any():
+        raise ValueError(f"UnitBoxLstmPolicy needs actions in [0, 1], got {action_space}.")
+    if use_sde:
+        raise ValueError("UnitBoxLstmPolicy has no state-dependent exploration; `use_sde` must be False.")
+    if mean not in ("sigmoid", "linear"):
+        raise ValueError(f"`mean` must be 'sigmoid' or 'linear', got {mean!r}.")
+    if std not in ("constant", "learned", "state"):
+        raise ValueError(f"`std` must be 'constant', 'learned' or 'state', got {std!r}.")
+    if not initial_std > 0.0:
+        raise ValueError(f"`initial_std` must be positive, got {initial_std}.")

@@ -1,0 +1,254 @@
+"""RecurrentREINFORCE: the paper's policy gradient over whole episodes, as a Stable-Baselines3 algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+from stable_baselines3.common.buffers import RolloutBuffer
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
+from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
+
+from agents.collapse import CollapseGuard
+from agents.episodes import BaselineKind, ReturnKind, policy_gradient_weights
+from agents.lstm import LstmTape
+from agents.policies import UnitBoxLstmPolicy
+from agents.seeding import seed_update
+from de_gym.arrays import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """One episode of every run: what the update needs, and nothing that has to be saved."""
+
+    tape: LstmTape
+    actions: Tensor  # as sampled, (T, B, A)
+    rewards: FloatArray  # (T, B)
+    active: BoolArray  # whether the run's episode was still going at that step, (T, B)
+    groups: IntArray  # the function of each run, (B,)
+
+
+class RecurrentREINFORCE(OnPolicyAlgorithm):
+    """REINFORCE for LSTM policies: roll out one whole episode in every run, then take one gradient step.
+
+    The objective is the mean over runs of sum_t w_t log pi(a_t | s_1 .. s_t), where w_t is the return (see
+    ``returns`` and ``baseline``) and the log-probability is summed over the numbers of an action. With M functions
+    of L runs each this is the paper's estimator divided by M, a constant that Adam removes.
+
+    Every update draws from generators seeded by (seed, number of the update) alone. Training can therefore be
+    stopped after any update and continued from weights, optimiser and counters, with identical results.
+    """
+
+    policy: UnitBoxLstmPolicy
+
+    def __init__(
+        self,
+        policy: str | type[UnitBoxLstmPolicy],
+        env: GymEnv | str,
+        learning_rate: float | Schedule = 0.005,
+        *,
+        gamma: float = 1.0,
+        returns: ReturnKind = "total",
+        baseline: BaselineKind = "none",
+        back_propagation: Literal["full", "stored"] = "full",
+        log_prob_of: Literal["sample", "clipped"] = "sample",
+        max_grad_norm: float | None = 1.0,
+        collapse_patience: int = 3,
+        stats_window_size: int = 100,
+        tensorboard_log: str | None = None,
+        policy_kwargs: dict[str, Any] | None = None,
+        verbose: int = 0,
+        seed: int | None = None,
+        device: torch.device | str = "cpu",
+        _init_setup_model: bool = True,
+    ) -> None:
+        """Store the choices and build the policy.
+
+        Args:
+            policy: "UnitBoxLstmPolicy", or that class or a subclass.
+            env: Environments that run in lockstep; ``info["function"]`` of a reset groups them for the baseline.
+            learning_rate: Step size of Adam.
+            gamma: Discount factor.
+            returns: "total", the whole episode's return for every step (paper), or "to_go".
+            baseline: "none" (paper); "function": the mean over the runs of the same function and step;
+                "standardised": the same, and divided by the function's standard deviation.
+            back_propagation: "full" through all steps, or "stored": recorded states are constants (script).
+            log_prob_of: The "sample" itself, or the "clipped" value that the environment sees (script; biased).
+            max_grad_norm: Largest norm of the gradient; longer ones are scaled down. None: no limit.
+            collapse_patience: Suspicious updates in a row that end the training; 0 never ends it.
+            stats_window_size: Number of episodes in the logged means of SB3.
+            tensorboard_log: Folder of the TensorBoard logs, or None.
+            policy_kwargs: Arguments of the policy.
+            verbose: 0 silent, 1 information, 2 debugging.
+            seed: Root seed; None draws one.
+            device: Where the network is computed.
+            _init_setup_model: Whether to build the network at once; SB3 needs it for loading.
+        """
+        _check_choice("returns", returns, ("total", "to_go"))
+        _check_choice("baseline", baseline, ("none", "function", "standardised"))
+        _check_choice("back_propagation", back_propagation, ("full", "stored"))
+        _check_choice("log_prob_of", log_prob_of, ("sample", "clipped"))
+        self.returns = returns
+        self.baseline = baseline
+        self.back_propagation = back_propagation
+        self.log_prob_of = log_prob_of
+        self.collapse_guard = CollapseGuard(collapse_patience)
+        self._rollout: Rollout | None = None
+        super().__init__(
+            policy,
+            env,
+            learning_rate=learning_rate,
+            n_steps=1,  # unused: a rollout lasts until every run has ended its episode
+            gamma=gamma,
+            gae_lambda=1.0,
+            ent_coef=0.0,
+            vf_coef=0.0,
+            max_grad_norm=float("inf") if max_grad_norm is None else max_grad_norm,
+            use_sde=False,
+            sde_sample_freq=-1,
+            stats_window_size=stats_window_size,
+            tensorboard_log=tensorboard_log,
+            policy_kwargs=policy_kwargs,
+            verbose=verbose,
+            seed=int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed,
+            device=device,
+            _init_setup_model=_init_setup_model,
+            supported_action_spaces=(spaces.Box,),
+        )
+
+    policy_aliases = {"UnitBoxLstmPolicy": UnitBoxLstmPolicy}  # noqa: RUF012  # the form SB3 asks for
+
+    def collect_rollouts(
+        self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
+    ) -> bool:
+        """Roll out one whole episode in every run, in lockstep and without gradients.
+
+        Args:
+            env: The training environments; they are reset first.
+            callback: Called at every step; may end the training.
+            rollout_buffer: Unused: it holds critic values, and cuts episodes.
+            n_rollout_steps: Unused: episodes are whole.
+
+        Returns:
+            Whether training goes on.
+        """
+        self.policy.set_training_mode(False)
+        callback.on_rollout_start()
+        assert self.seed is not None
+        seed_update(env, self.seed, self._n_updates)
+        observations = env.reset()
+        # Read now: runs that restart in the middle of the rollout may get another function.
+        groups = _group_numbers([info.get("function", 0) for info in env.reset_infos])
+        tape = LstmTape(self.policy.lstm_actor, env.num_envs)
+        going = np.ones(env.num_envs, dtype=bool)
+        all_actions, all_rewards, all_active = [], [], []
+        while going.any():
+            with torch.no_grad():
+                hidden = tape.step(torch.as_tensor(observations, dtype=torch.float32, device=self.device))
+                samples = self.policy.action_distribution(hidden).get_actions()
+            actions: NDArray[np.float32] = samples.cpu().numpy()
+            clipped_actions = np.clip(actions, 0.0, 1.0)
+            observations, rewards, dones, infos = env.step(clipped_actions)
+
+            self.num_timesteps += env.num_envs
+            callback.update_locals(locals())
+            if not callback.on_step():
+                return False
+            # Runs that have ended go on with another episode, which is neither reported nor learned from.
+            runs = np.flatnonzero(going)
+            self._update_info_buffer([infos[run] for run in runs], dones[runs])
+            all_actions.append(samples)
+            all_rewards.append(rewards.astype(np.float64))
+            all_active.append(going)
+            going = going & ~dones
+        self._rollout = Rollout(tape, torch.stack(all_actions), np.stack(all_rewards), np.stack(all_active), groups)
+        callback.update_locals(locals())
+        callback.on_rollout_end()
+        return True
+
+    def train(self) -> None:
+        """Take one step of gradient ascent on the episodes just collected."""
+        assert self._rollout is not None
+        rollout, self._rollout = self._rollout, None
+        outside = (rollout.actions < 0.0) | (rollout.actions > 1.0)  # the policy's action box
+        clipped_share = float(outside.float().mean(dim=-1).cpu().numpy()[rollout.active].mean())
+        largest_reward = float(np.abs(rollout.rewards[rollout.active]).max())
+        self.collapse_guard.check_rollout(largest_reward=largest_reward, clipped_share=clipped_share)
+
+        self.policy.set_training_mode(True)
+        self._update_learning_rate(self.policy.optimizer)
+        self.policy.optimizer.zero_grad()
+        loss = self.accumulate_gradient(rollout)
+        parameters = [parameter for parameter in self.policy.parameters() if parameter.grad is not None]
+        gradient_norm = torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm).item()
+        self.collapse_guard.check_update(loss=loss, gradient_norm=gradient_norm)
+        self.policy.optimizer.step()
+        self._n_updates += 1
+
+        episode_returns = np.where(rollout.active, rollout.rewards, 0.0).sum(axis=0)
+        self.logger.record("rollout/return_mean", float(episode_returns.mean()))
+        self.logger.record("train/loss", loss)
+        self.logger.record("train/gradient_norm", gradient_norm)
+        self.logger.record("train/clipped_share", clipped_share)
+        self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
+
+    def accumulate_gradient(self, rollout: Rollout) -> float:
+        """Add the gradient of the loss to every ``grad`` of the policy, erase the rollout's tape, return the loss."""
+        weights = torch.as_tensor(
+            policy_gradient_weights(
+                rollout.rewards,
+                rollout.active,
+                rollout.groups,
+                kind=self.returns,
+                gamma=self.gamma,
+                baseline=self.baseline,
+            ),
+            dtype=torch.float32,
+            device=self.device,
+        )
+        hidden_states = rollout.tape.hidden_states().requires_grad_()
+        actions = rollout.actions.clamp(0.0, 1.0) if self.log_prob_of == "clipped" else rollout.actions
+        flat_states, flat_actions = hidden_states.flatten(0, 1), actions.flatten(0, 1)
+        log_probs = self.policy.action_distribution(flat_states).log_prob(flat_actions).view_as(weights)  # (T, B)
+        loss = -(weights * log_probs).sum() / weights.shape[1]
+        loss.backward()  # type: ignore[no-untyped-call]  # torch
+        assert hidden_states.grad is not None
+        rollout.tape.backward(hidden_states.grad, through_time=self.back_propagation == "full")
+        return float(loss.item())
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int = 1,
+        tb_log_name: str = "RecurrentREINFORCE",
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
+    ) -> Self:
+        """Train until at least ``total_timesteps`` environment steps are done; see SB3's ``learn``."""
+        super().learn(total_timesteps, callback, log_interval, tb_log_name, reset_num_timesteps, progress_bar)
+        return self
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "_rollout"]
+
+
+def _group_numbers(functions: list[Any]) -> IntArray:
+    """Return a number for each run, equal for runs of the same function.
+
+    >>> _group_numbers(["f2", "f1", "f2"])
+    array([1, 0, 1])
+    """
+    return np.unique([str(function) for function in functions], return_inverse=True)[1].astype(np.int64)
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"`{name}` must be one of {', '.join(map(repr, choices))}, got {value!r}.")

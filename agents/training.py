@@ -1,0 +1,169 @@
+"""From a TrainConfig to environments and an agent; the folder of a run and its checks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import torch
+from sb3_contrib import RecurrentPPO
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.vec_env import VecEnv, VecMonitor
+
+from agents.config import TrainConfig
+from agents.policies import UnitBoxLstmPolicy
+from agents.reinforce import RecurrentREINFORCE
+from agents.vec_env import GymnasiumVecEnv
+
+CONFIG_FILE = "config.json"
+
+
+def env_settings(config: TrainConfig) -> dict[str, Any]:
+    """Return the environment's arguments that training and measurement share, as JSON values."""
+    return {
+        "suite": config.suite,
+        "dimension": config.dimension,
+        "population_size": config.population_size,
+        "max_generations": config.max_generations,
+        "num_bins": config.num_bins,
+        "history_window": config.history_window,
+        "histogram": config.histogram,
+    }
+
+
+def make_training_env(config: TrainConfig) -> VecEnv:
+    """Return M x L runs in lockstep: every function L times, all from one initial population."""
+    vector_env = gym.make_vec(
+        "de_gym:DEParamControl-v0",
+        num_envs=len(config.functions) * config.episodes_per_function,
+        vectorization_mode="vector_entry_point",
+        autoreset_mode=gym.vector.AutoresetMode.SAME_STEP,
+        functions=list(config.functions),
+        assignment="in_turn",
+        shared_start=True,
+        **env_settings(config),
+    )
+    return VecMonitor(GymnasiumVecEnv(vector_env))
+
+
+def make_agent(config: TrainConfig, env: VecEnv, tensorboard_log: str | None = None) -> OnPolicyAlgorithm:
+    """Return the untrained agent that ``config`` describes."""
+    policy_kwargs: dict[str, Any] = {
+        "lstm_hidden_size": config.cell_size,
+        "mean": config.mean,
+        "std": config.std,
+        "initial_std": config.initial_std,
+        "num_knots": config.num_knots,
+    }
+    if config.agent == "recurrent-ppo":
+        steps = config.max_generations * env.num_envs
+        return RecurrentPPO(
+            UnitBoxLstmPolicy,
+            env,
+            learning_rate=config.learning_rate,
+            n_steps=config.max_generations,
+            batch_size=-(-steps // config.minibatches),
+            n_epochs=config.epochs,
+            gamma=config.gamma,
+            gae_lambda=config.gae_lambda,
+            clip_range=config.clip_range,
+            max_grad_norm=float("inf") if config.max_grad_norm is None else config.max_grad_norm,
+            policy_kwargs=policy_kwargs | {"enable_critic_lstm": True},
+            tensorboard_log=tensorboard_log,
+            seed=config.seed,
+            device="cpu",
+        )
+    return RecurrentREINFORCE(
+        UnitBoxLstmPolicy,
+        env,
+        learning_rate=config.learning_rate,
+        gamma=config.gamma,
+        returns=config.returns,
+        baseline=config.baseline,
+        back_propagation=config.back_propagation,
+        log_prob_of=config.log_prob_of,
+        max_grad_norm=config.max_grad_norm,
+        collapse_patience=config.collapse_patience,
+        policy_kwargs=policy_kwargs,
+        tensorboard_log=tensorboard_log,
+        seed=config.seed,
+    )
+
+
+def check_config(config: TrainConfig) -> None:
+    """Raise a ``ValueError`` for the first setting that cannot work; environment and policy check their own."""
+    for name in ("updates", "episodes_per_function", "cell_size", "checkpoint_every", "epochs", "minibatches"):
+        if getattr(config, name) < 1:
+            raise ValueError(f"`{name}` must be at least 1, got {getattr(config, name)}.")
+    if config.threads is not None and config.threads < 1:
+        raise ValueError(f"`threads` must be at least 1, or None for all cores, got {config.threads}.")
+    if config.measure_runs < 0:
+        raise ValueError(f"`measure_runs` must be at least 0, got {config.measure_runs}.")
+    if not config.learning_rate > 0.0:
+        raise ValueError(f"`learning_rate` must be positive, got {config.learning_rate}.")
+    if not config.functions:
+        raise ValueError("`functions` must name at least one training function, got none.")
+
+
+def set_threads(config: TrainConfig) -> None:
+    """Give torch the configured number of threads."""
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)
+
+
+def make_run_folder(config: TrainConfig) -> Path:
+    """Make and return a new folder for the run, after checking that its files will fit; write the configuration.
+
+    Raises:
+        OSError: When the folder cannot be written or its disk is nearly full.
+    """
+    parent = Path(config.output)
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=parent):
+            pass
+    except OSError as error:
+        raise OSError(f"The output folder {str(parent)!r} cannot be written: {error.strerror or error}.") from error
+    needed, free = _bytes_needed(config), shutil.disk_usage(parent).free
+    if free < needed:
+        raise OSError(
+            f"The disk of {str(parent)!r} has {free / 1e6:.0f} MB free, but the run may need {needed / 1e6:.0f} MB."
+        )
+    name = f"{config.preset}-{config.agent}-seed{config.seed}"
+    number = 1
+    while True:
+        folder = parent / f"{name}-{number}"
+        try:
+            folder.mkdir()
+            break
+        except FileExistsError:
+            number += 1
+    (folder / CONFIG_FILE).write_text(json.dumps(asdict(config), indent=2) + "\n")
+    return folder
+
+
+def load_run_config(folder: Path) -> TrainConfig:
+    """Return the configuration of the run in ``folder``."""
+    path = folder / CONFIG_FILE
+    if not path.is_file():
+        raise FileNotFoundError(f"{str(folder)!r} is not the folder of a run: it has no {CONFIG_FILE}.")
+    values: dict[str, Any] = json.loads(path.read_text())
+    values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
+    try:
+        return TrainConfig(**values)
+    except TypeError as error:
+        raise ValueError(f"{str(path)!r} was written by another version of train.py ({error}).") from error
+
+
+def _bytes_needed(config: TrainConfig) -> int:
+    """Return a generous estimate: two checkpoints during a replacement, the controller, logs and pictures."""
+    observation_size = config.population_size + 2 * config.num_bins
+    parameters = 4 * config.cell_size * (observation_size + config.cell_size + 2)
+    parameters += 4 * config.population_size * (config.cell_size + 1)
+    checkpoint = 3 * 4 * parameters * (2 if config.agent == "recurrent-ppo" else 1)
+    return 2 * checkpoint + 4 * parameters + 50_000_000

@@ -1,0 +1,49 @@
+"""Controller: what chooses the scale factors and crossover rates of R runs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from de_gym.arrays import Float32Array, FloatArray, IntArray
+
+
+@runtime_checkable
+class Controller(Protocol):
+    """Maps the observations of R runs to their actions, generation after generation.
+
+    A run's actions depend on its own observations and its own generator alone, bit for bit: not on the
+    number or the order of the runs it is controlled together with.
+
+    Attributes:
+        population_size: The number of individuals N the controller was made for, or None for any.
+    """
+
+    population_size: int | None
+
+    def reset(self, rngs: Sequence[np.random.Generator]) -> None:
+        """Begin ``len(rngs)`` new runs; run r draws from ``rngs[r]`` only."""
+        ...
+
+    def __call__(self, observations: Float32Array) -> FloatArray:
+        """Return actions (R, 2N) in [0, 1]: first the N scale factors, then the N crossover rates, by rank.
+
+        Args:
+            observations: The environment's observation of each run that goes on, shape (R, N + 2b).
+        """
+        ...
+
+    def keep(self, runs: IntArray) -> None:
+        """Go on with only the given runs, in the given order; the others have ended."""
+        ...
+
+
+def check_population_size(controller: Controller, population_size: int) -> None:
+    """Raise a ``ValueError`` when ``controller`` was made for populations of another size."""
+    if controller.population_size not in (None, population_size):
+        raise ValueError(
+            f"This {type(controller).__name__} controls populations of {controller.population_size} individuals, "
+            f"got `population_size` {population_size}."
+        )

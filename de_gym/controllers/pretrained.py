@@ -1,0 +1,40 @@
+"""The trained controllers that come with the package, by name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from importlib.resources import as_file, files
+from pathlib import Path
+from types import MappingProxyType
+
+from de_gym.controllers.recurrent import RecurrentController
+from de_gym.controllers.storage import load_controller
+from de_gym.registry import lookup
+
+# sha256 of each file in weights/, by name without suffix; a file that is not listed here is not shipped.
+CHECKSUMS: Mapping[str, str] = MappingProxyType({})
+
+
+def available() -> tuple[str, ...]:
+    """Return the names of the controllers that come with the package."""
+    return tuple(sorted(CHECKSUMS))
+
+
+def load(
+    name_or_path: str | Path, *, population_size: int | None = None, deterministic: bool = False
+) -> RecurrentController:
+    """Return a controller by its name in :func:`available`, or from a file.
+
+    Args:
+        name_or_path: A name, or the path of a ``.safetensors`` file.
+        population_size: When given, the number of individuals the controller must have been trained for.
+        deterministic: Whether actions are the policy's means instead of samples.
+    """
+    if isinstance(name_or_path, Path) or name_or_path.endswith(".safetensors"):
+        return load_controller(name_or_path, population_size=population_size, deterministic=deterministic)
+    expected = lookup("controller", name_or_path, CHECKSUMS)
+    with as_file(files("de_gym.controllers") / "weights" / f"{name_or_path}.safetensors") as path:
+        if hashlib.sha256(path.read_bytes()).hexdigest() != expected:
+            raise ValueError(f"The packaged controller {name_or_path!r} does not match its checksum: reinstall it.")
+        return load_controller(path, population_size=population_size, deterministic=deterministic)

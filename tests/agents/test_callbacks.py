@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+import torch
+from sb3_contrib import RecurrentPPO
+
+from agents import RecurrentREINFORCE, UnitBoxLstmPolicy
+from agents.callbacks import PROGRESS_FILE, SeedEveryRollout, TrainingMonitor, append_row
+from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
+
+
+def make_reinforce(env):
+    return RecurrentREINFORCE("UnitBoxLstmPolicy", env, seed=5, policy_kwargs={"lstm_hidden_size": 6})
+
+
+def make_ppo(env):
+    kwargs = {"lstm_hidden_size": 6, "std": "learned"}
+    return RecurrentPPO(UnitBoxLstmPolicy, env, n_steps=5, batch_size=10, n_epochs=2, seed=5, policy_kwargs=kwargs)
+
+
+def run(agent, folder, total, every=2, first=0):
+    folder.mkdir(exist_ok=True)
+    callbacks = [TrainingMonitor(folder, total, every, first)]
+    if isinstance(agent, RecurrentPPO):
+        callbacks.insert(0, SeedEveryRollout(5, first))
+    agent.learn((total - first) * 20, callback=callbacks, reset_num_timesteps=False)
+    return callbacks[-1]
+
+
+@pytest.mark.parametrize("make_agent", [make_reinforce, make_ppo])
+def test_a_stopped_training_goes_on_bit_for_bit(make_target_env, tmp_path, make_agent):
+    whole = make_agent(make_target_env())
+    rows = run(whole, tmp_path / "whole", 5).rows
+    run(make_agent(make_target_env()), tmp_path / "parts", 3)
+    # What a kill in the middle of the next update leaves behind: rows beyond the checkpoint, one of them cut off.
+    append_row(tmp_path / "parts" / PROGRESS_FILE, rows[0])
+    with (tmp_path / "parts" / PROGRESS_FILE).open("a") as file:
+        file.write("5.0,10")
+    continued = make_agent(make_target_env())
+    first = load_checkpoint(continued, tmp_path / "parts" / CHECKPOINT_FILE).updates
+    assert first == 3
+    assert run(continued, tmp_path / "parts", 5, first=first).rows == rows
+    for name, parameter in whole.policy.state_dict().items():
+        assert torch.equal(continued.policy.state_dict()[name], parameter), name
+    files = [(tmp_path / kind / PROGRESS_FILE).read_text() for kind in ("whole", "parts")]
+    assert files[0] == files[1]
+
+
+def test_rows_hold_the_figures_of_the_rollout(make_target_env, tmp_path):
+    agent = make_reinforce(make_target_env(4))
+    row = run(agent, tmp_path, 1).rows[0]
+    assert row["update"] == 1.0
+    assert row["timesteps"] == 20.0
+    returns = [episode["r"] for episode in agent.ep_info_buffer]
+    assert row["return"] == pytest.approx(np.mean(returns), abs=1e-5)
+    assert -1.5 < row["log10_error"] < 0.0
+    assert 0.0 <= row["clipped_share"] < 0.2
+    assert row["zero_return_share"] == 0.0
+
+
+def test_training_ends_after_the_stated_updates_even_when_episodes_are_short(make_target_env, tmp_path):
+    agent = make_reinforce(make_target_env(4, lengths=(1, 2)))
+    monitor = run(agent, tmp_path, 4)
+    assert len(monitor.rows) == 4
+    assert agent._n_updates == 4
+
+
+def test_checkpoints_are_written_at_the_stated_updates(make_target_env, tmp_path, monkeypatch):
+    saved = []
+    monkeypatch.setattr("agents.callbacks.save_checkpoint", lambda agent, updates, path: saved.append(updates))
+    run(make_reinforce(make_target_env()), tmp_path, 5, every=2)
+    assert saved == [2, 4, 5]

@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from torch import nn
+
+from agents import UnitBoxLstmPolicy, export_controller
+from de_gym.controllers import load_controller, save_controller
+
+
+def make_policy(cell_size=64, population_size=50, **arguments):
+    torch.manual_seed(2)
+    policy = UnitBoxLstmPolicy(
+        spaces.Box(0.0, 1.0, (population_size + 10,), np.float32),
+        spaces.Box(0.0, 1.0, (2 * population_size,), np.float32),
+        lambda _: 0.01,
+        lstm_hidden_size=cell_size,
+        **arguments,
+    )
+    # Larger weights than the initial ones, so that gates and sigmoids leave their linear range.
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            if parameter is not policy.log_std:
+                parameter.mul_(2.0)
+    return policy
+
+
+@pytest.mark.parametrize("mean", ["sigmoid", "linear"])
+@pytest.mark.parametrize("std", ["constant", "learned", "state"])
+@pytest.mark.parametrize("cell_size", [50, 64])
+def test_the_controller_equals_the_torch_policy_over_an_episode(mean, std, cell_size):
+    policy = make_policy(cell_size, mean=mean, std=std)
+    controller = export_controller(policy, deterministic=True)
+    controller.reset([np.random.default_rng(run) for run in range(3)])
+    state, starts = None, np.ones(3, dtype=bool)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        observations = rng.random((3, 60), dtype=np.float32)
+        expected, state = policy.predict(observations, state, starts, deterministic=True)
+        np.testing.assert_allclose(controller(observations), expected, rtol=0, atol=1e-6)
+        starts = np.zeros(3, dtype=bool)
+
+
+def test_samples_of_the_controller_have_the_deviations_of_the_policy():
+    policy = make_policy(8, 4, mean="linear", std="state")
+    sampled, exact = export_controller(policy), export_controller(policy, deterministic=True)
+    observations = np.random.default_rng(0).random((1, 14), dtype=np.float32)
+    for controller in (sampled, exact):
+        controller.reset([np.random.default_rng(5)])
+    hidden, _ = policy.lstm_actor(torch.as_tensor(observations)[None])
+    deviation = policy.action_distribution(hidden[0]).distribution.stddev.detach().numpy()
+    mean = policy.action_net(hidden[0]).detach().numpy()
+    noise = np.random.default_rng(5).standard_normal(8)
+    np.testing.assert_allclose(sampled(observations), np.clip(mean + deviation * noise, 0.0, 1.0), atol=1e-6)
+
+
+def test_export_carries_where_it_comes_from(tmp_path):
+    controller = export_controller(
+        make_policy(8, 4), preset="quick", env_settings={"population_size": 4}, seed=9, results={"return": 2.5}
+    )
+    info = load_controller(save_controller(controller, tmp_path / "c.safetensors"), population_size=4).info
+    assert (info.preset, info.seed, info.policy) == ("quick", 9, "sigmoid-constant")
+    assert info.env_settings == {"population_size": 4}
+    assert info.results == {"return": 2.5}
+
+
+def test_the_exported_arrays_are_copies():
+    policy = make_policy(8, 4)
+    controller = export_controller(policy)
+    before = controller.tensors["mean_weight"].copy()
+    nn.init.zeros_(policy.action_net.weight)
+    np.testing.assert_array_equal(controller.tensors["mean_weight"], before)

@@ -1,0 +1,111 @@
+import gymnasium as gym
+import numpy as np
+import pytest
+from sb3_contrib import RecurrentPPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+from agents import GymnasiumVecEnv, RecurrentREINFORCE, UnitBoxLstmPolicy
+
+ID = "de_gym:DEParamControl-v0"
+# A loose target lets some episodes end early (terminated) while others reach the generation limit (truncated).
+SETTINGS = {"functions": [1, 11], "dimension": 10, "population_size": 8, "max_generations": 6, "target_error": 600.0}
+
+
+def make_bridge(num_envs=3, **settings):
+    return GymnasiumVecEnv(
+        gym.make_vec(
+            ID,
+            num_envs=num_envs,
+            vectorization_mode="vector_entry_point",
+            autoreset_mode=gym.vector.AutoresetMode.SAME_STEP,
+            **(SETTINGS | settings),
+        )
+    )
+
+
+def assert_same_infos(actual, expected):
+    assert actual.keys() == expected.keys()
+    for key, value in expected.items():
+        np.testing.assert_array_equal(actual[key], value, err_msg=key)
+        assert isinstance(value, np.ndarray) or type(actual[key]) is type(value), key
+
+
+def test_the_bridge_equals_dummy_vec_env_step_by_step():
+    bridge, dummy = make_bridge(), DummyVecEnv([lambda: gym.make(ID, **SETTINGS) for _ in range(3)])
+    rng = np.random.default_rng(0)
+    endings = set()
+    for venv in (bridge, dummy):
+        venv.seed(11)
+    np.testing.assert_array_equal(bridge.reset(), dummy.reset())
+    for step in range(120):
+        if step == 60:
+            for venv in (bridge, dummy):
+                venv.seed(5)
+            np.testing.assert_array_equal(bridge.reset(), dummy.reset())
+        actions = rng.random((3, 16), dtype=np.float32)
+        (obs, rewards, dones, infos), expected = bridge.step(actions), dummy.step(actions)
+        np.testing.assert_array_equal(obs, expected[0])
+        np.testing.assert_array_equal(rewards, expected[1])
+        np.testing.assert_array_equal(dones, expected[2])
+        assert (obs.dtype, rewards.dtype, dones.dtype) == tuple(array.dtype for array in expected[:3])
+        for run in range(3):
+            assert_same_infos(infos[run], expected[3][run])
+            assert_same_infos(bridge.reset_infos[run], dummy.reset_infos[run])
+            if dones[run]:
+                endings.add(infos[run]["TimeLimit.truncated"])
+    assert endings == {True, False}
+
+
+def test_spaces_are_those_of_one_run():
+    bridge = make_bridge()
+    assert bridge.num_envs == 3
+    assert bridge.observation_space.shape == (18,)
+    assert bridge.action_space.shape == (16,)
+
+
+@pytest.mark.parametrize("mode", [gym.vector.AutoresetMode.NEXT_STEP, gym.vector.AutoresetMode.DISABLED])
+def test_other_autoreset_modes_are_rejected(mode):
+    env = gym.make_vec(ID, num_envs=2, vectorization_mode="vector_entry_point", autoreset_mode=mode, **SETTINGS)
+    with pytest.raises(ValueError, match=r"needs a vector env with `autoreset_mode` AutoresetMode\.SAME_STEP, got"):
+        GymnasiumVecEnv(env)
+
+
+def test_options_reach_the_reset_once():
+    bridge = make_bridge()
+    bridge.set_options({"function": 11})
+    bridge.reset()
+    assert [info["function"] for info in bridge.reset_infos] == [11, 11, 11]
+    assert bridge._options == [{}, {}, {}]
+    bridge.set_options([{"function": 11}, {"function": 1}, {}])
+    with pytest.raises(ValueError, match="one dictionary of reset options for all runs"):
+        bridge.reset()
+
+
+def test_attributes_are_shared_by_all_runs():
+    bridge = make_bridge()
+    assert bridge.get_attr("num_envs") == [3, 3, 3]
+    assert bridge.get_attr("num_envs", indices=[0, 2]) == [3, 3]
+    bridge.set_attr("colour", "green")
+    assert bridge.get_attr("colour", indices=1) == ["green"]
+    assert not bridge.has_attr("no_such_attribute")
+    assert bridge.env_is_wrapped(gym.Wrapper) == [False] * 3
+    assert bridge.env_method("__repr__", indices=[1]) == [repr(bridge.vector_env)]
+    with pytest.raises(ValueError, match="Attribute 'colour' is shared by all runs"):
+        bridge.set_attr("colour", "red", indices=[0])
+    bridge.close()
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "policy", "arguments"),
+    [
+        (PPO, "MlpPolicy", {"n_steps": 12, "batch_size": 24}),
+        (RecurrentPPO, UnitBoxLstmPolicy, {"n_steps": 12, "batch_size": 24}),
+        (RecurrentREINFORCE, UnitBoxLstmPolicy, {}),
+    ],
+)
+def test_sb3_algorithms_learn_through_the_bridge(algorithm, policy, arguments):
+    agent = algorithm(policy, VecMonitor(make_bridge(4)), seed=0, device="cpu", **arguments)
+    agent.learn(96)
+    assert agent.num_timesteps >= 96
+    assert agent.ep_info_buffer[-1]["l"] <= 6

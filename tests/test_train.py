@@ -1,0 +1,121 @@
+"""``train.py`` end to end, on settings so small that they take seconds."""
+
+import random
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from safetensors import safe_open
+
+import train
+from agents.config import PRESETS, TrainConfig
+from agents.training import load_run_config
+from de_gym.controllers import load_controller
+
+ROOT = Path(train.__file__).parent
+TINY = [
+    "--updates", "3", "--functions", "1", "11", "--test-functions", "21", "--episodes-per-function", "2",
+    "--population-size", "8", "--max-generations", "4", "--cell-size", "5", "--measure-runs", "3",
+    "--checkpoint-every", "2", "--threads", "1",
+]  # fmt: skip
+
+
+def test_without_arguments_the_default_preset_runs():
+    assert train.parse_config([]) == TrainConfig()
+
+
+def test_a_preset_gives_the_defaults_and_every_field_can_be_overridden():
+    config = train.parse_config(["--preset", "script-10d", "--updates", "7", "--max-grad-norm", "0.5"])
+    assert config == replace(PRESETS["script-10d"], updates=7, max_grad_norm=0.5)
+    assert train.parse_config(["--history-window", "None"]).history_window is None
+
+
+def test_bad_settings_are_rejected_before_anything_is_made():
+    with pytest.raises(ValueError, match="`updates` must be at least 1, got 0"):
+        train.parse_config(["--updates", "0"])
+    with pytest.raises(ValueError, match="`--resume` takes every setting from the interrupted run"):
+        train.parse_config(["--resume", "runs/x", "--updates", "5"])
+
+
+@pytest.mark.parametrize("agent", ["reinforce", "recurrent-ppo"])
+def test_a_training_leaves_everything_in_its_folder(agent, tmp_path, capsys):
+    folder = train.train(train.parse_config([*TINY, "--agent", agent, "--output", str(tmp_path)]))
+    names = {path.name for path in folder.iterdir()}
+    assert names == {
+        "config.json", "progress.csv", "checkpoint.safetensors", "tensorboard", "training.png",
+        "controller.safetensors", "measurement-training.csv", "measurement-training.md",
+        "measurement-test.csv", "measurement-test.md",
+    }  # fmt: skip
+    assert list((folder / "tensorboard").rglob("events*"))
+    assert len((folder / "progress.csv").read_text().splitlines()) == 4
+    controller = load_controller(folder / "controller.safetensors", population_size=8)
+    assert controller.info.env_settings["functions"] == [1, 11]
+    assert set(controller.info.results) == {"training", "test"}
+    printed = capsys.readouterr().out
+    assert "| f21 |" in printed
+    assert "untrained: return" in printed
+    assert asdict(load_run_config(folder))["agent"] == agent
+
+
+def test_a_finished_run_can_be_resumed_without_change(tmp_path):
+    folder = train.train(train.parse_config([*TINY, "--output", str(tmp_path)]))
+    before = contents(folder)
+    assert train.train(train.parse_config(["--resume", str(folder)])) == folder
+    assert contents(folder) == before
+
+
+def contents(folder):
+    """Return what a run has computed, by file; safetensors writes its header in no fixed order."""
+    result = {path.name: path.read_text() for path in folder.glob("*.csv")}
+    for path in folder.glob("*.safetensors"):
+        with safe_open(path, framework="numpy") as file:
+            tensors = {name: file.get_tensor(name).tobytes() for name in file.keys()}  # noqa: SIM118
+            result[path.name] = (file.metadata(), tensors)
+    return result
+
+
+def test_a_mistake_ends_in_one_sentence(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(sys, "argv", ["train.py", "--resume", str(tmp_path)])
+    assert train.main() == 1
+    assert capsys.readouterr().err.startswith("train.py: ")
+
+
+def start(arguments):
+    command = [sys.executable, str(ROOT / "train.py"), *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["reinforce", "recurrent-ppo"])
+def test_killed_at_five_random_moments_and_resumed_the_weights_are_bit_identical(agent, tmp_path):
+    options = [*TINY, "--agent", agent, "--updates", "400", "--checkpoint-every", "3", "--measure-runs", "0"]
+    assert start([*options, "--output", str(tmp_path / "whole")]).wait(timeout=300) == 0
+    (whole,) = (tmp_path / "whole").iterdir()
+    updates = 400
+
+    process = start([*options, "--output", str(tmp_path / "killed")])
+    rng = random.Random(0)
+    interrupted_at = []
+    for _ in range(5):
+        progress = tmp_path / "killed"
+        target = len(interrupted_at) * 70 + rng.randint(10, 60)
+        while process.poll() is None and rows(progress) < target:
+            time.sleep(0.01)
+        assert process.poll() is None, "the training ended before it could be killed"
+        process.kill()
+        process.wait()
+        (folder,) = progress.iterdir()
+        interrupted_at.append(rows(progress))
+        process = start(["--resume", str(folder)])
+    assert process.wait(timeout=300) == 0
+    assert max(interrupted_at) < updates
+    assert contents(folder).keys() == {"checkpoint.safetensors", "controller.safetensors", "progress.csv"}
+    assert contents(folder) == contents(whole)
+
+
+def rows(output):
+    """Return how many updates the run in ``output`` has recorded."""
+    return max((path.read_text().count("\n") - 1 for path in output.glob("*/progress.csv")), default=0)
