@@ -24,6 +24,7 @@ class ControlledDE(Optimizer):
     """
 
     name = "controlled"
+    settings: EnvSettings
 
     def __init__(self, controller: Controller, settings: EnvSettings) -> None:
         """Store what chooses F and CR and the decision process; budget and limits are those of the run."""
@@ -34,7 +35,7 @@ class ControlledDE(Optimizer):
     def _start(self) -> None:
         self._state: RunState | None = None
         self._last_parameters: GenerationParameters | None = None
-        self._process = replace(self.settings, max_evaluations=self._max_evaluations, max_generations=None)
+        self._process: EnvSettings = replace(self.settings, max_evaluations=self._max_evaluations, max_generations=None)
 
     def _next_cost(self) -> IntArray:
         return np.full(self.num_runs, self.settings.population_size)

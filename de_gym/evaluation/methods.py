@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from de_gym.baselines import BASELINES, JSO, JSOSettings, Optimizer, run
+from de_gym.baselines import BASELINES, JSO, GenerationParameters, JSOSettings, Optimizer, run
 from de_gym.controllers import ConstantController, Controller, RandomController, RecurrentController, available, load
 from de_gym.controllers.storage import tensor_checksum
 from de_gym.envs.settings import EnvSettings, default_population_size
@@ -28,7 +28,8 @@ ALGORITHMS: dict[str, Callable[[], Optimizer]] = {
 }
 """The nine algorithms of the paper, and jSO with the constants that the paper's table gives it."""
 
-_CONSTANT = re.compile(r"constant(?:=([0-9.]+),([0-9.]+))?")
+_CONSTANT = re.compile(r"constant(?:=([0-9]*\.?[0-9]+),([0-9]*\.?[0-9]+))?")
+_DEFAULT_CONSTANTS = ("0.5", "0.9")
 # What a controller's observations and generations depend on; budget and limits come from the protocol.
 _PROCESS_CHOICES = ("num_bins", "history_window", "pbest", "bound_repair", "histogram", "observation")
 
@@ -63,7 +64,7 @@ class OptimizerMethod:
         """Return F and CR along one run, or None for an algorithm that has neither."""
         optimizer = deepcopy(self.optimizer)
         optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(seed)], protocol.budget)
-        generations = []
+        generations: list[GenerationParameters] = []
         limit = np.inf if protocol.max_generations is None else protocol.max_generations
         solved = -np.inf if problem.optimum is None else problem.optimum + protocol.target_error
         while not optimizer.has_ended[0] and optimizer.best_fitness[0] >= solved and len(generations) < limit:
@@ -103,8 +104,9 @@ def _make_method(name: str, protocol: Protocol, size: int, deterministic: bool) 
     if name == "random":
         return controller_method(name, RandomController(size), protocol)
     if match := _CONSTANT.fullmatch(name):
-        values = [float(value) for value in match.groups() if value is not None]
-        return controller_method(name, ConstantController(*values, population_size=size), protocol)
+        factor, rate = (float(given or usual) for given, usual in zip(match.groups(), _DEFAULT_CONSTANTS, strict=True))
+        constants = {"scale_factor": factor, "crossover_rate": rate}
+        return controller_method(name, ConstantController(factor, rate, population_size=size), protocol, constants)
     if name in available() or name.endswith(".safetensors"):
         controller = load(name, population_size=size, deterministic=deterministic)
         return controller_method(_short_name(name), controller, protocol)
@@ -115,43 +117,52 @@ def _make_method(name: str, protocol: Protocol, size: int, deterministic: bool) 
 def algorithm_method(name: str) -> OptimizerMethod:
     """Return one of ``ALGORITHMS`` as a method."""
     optimizer = ALGORITHMS[name]()
-    constants = dataclasses.asdict(optimizer.settings)  # type: ignore[attr-defined]  # every algorithm has settings
+    constants = dataclasses.asdict(optimizer.settings)  # type: ignore[call-overload]  # all are dataclasses
     return OptimizerMethod(name, optimizer, {"kind": "baseline", "algorithm": optimizer.name, "settings": constants})
 
 
-def controller_method(name: str, controller: Controller, protocol: Protocol) -> OptimizerMethod:
-    """Return a controller as a method: of the decision process it was trained in, or else the paper's.
+def controller_method(
+    name: str, controller: Controller, protocol: Protocol, details: Mapping[str, object] | None = None
+) -> OptimizerMethod:
+    """Return a controller as a method: in the decision process it was trained in, or else the paper's.
 
     Args:
         name: Its name in stores and reports.
         controller: Any controller made for a certain population size.
         protocol: The rules of the comparison.
+        details: What distinguishes it from others of its class, as JSON values; known for trained controllers.
     """
-    trained = isinstance(controller, RecurrentController)
-    choices = {name: controller.info.env_settings[name] for name in _PROCESS_CHOICES if trained and name in controller.info.env_settings}
-    process = EnvSettings(population_size=controller.population_size, max_evaluations=protocol.budget, **choices)
-    return OptimizerMethod(name, ControlledDE(controller, process), {**_identity(controller), **choices})
-
-
-def _identity(controller: Controller) -> dict[str, object]:
-    """Return what distinguishes a controller from others, as JSON values."""
-    identity: dict[str, object] = {
+    if controller.population_size is None:
+        raise ValueError(f"Controller {name!r} must have a population size to be compared, got None.")
+    settings: dict[str, object] = {
         "kind": "controller",
         "controller": type(controller).__name__,
         "population_size": controller.population_size,
+        **(details or {}),
     }
+    choices: dict[str, object] = {}
     if isinstance(controller, RecurrentController):
-        identity |= {
-            "paper_counterpart": "lde",
-            "preset": controller.info.preset,
-            "training_seed": controller.info.seed,
-            "cell_size": controller.cell_size,
-            "deterministic": controller.deterministic,
-            "weights_sha256": tensor_checksum(controller.tensors),
-        }
-    elif isinstance(controller, ConstantController):
-        identity |= {"scale_factor": controller.scale_factor, "crossover_rate": controller.crossover_rate}
-    return identity
+        known = controller.info.env_settings
+        choices = {choice: known[choice] for choice in _PROCESS_CHOICES if choice in known}
+        settings |= {**choices, **_origin(controller)}
+    process = EnvSettings(
+        population_size=controller.population_size,
+        max_evaluations=protocol.budget,
+        **choices,  # type: ignore[arg-type]  # read from a file; EnvSettings checks them
+    )
+    return OptimizerMethod(name, ControlledDE(controller, process), settings)
+
+
+def _origin(controller: RecurrentController) -> dict[str, object]:
+    """Return what distinguishes a trained controller from others."""
+    return {
+        "paper_counterpart": "lde",
+        "preset": controller.info.preset,
+        "training_seed": controller.info.seed,
+        "cell_size": controller.cell_size,
+        "deterministic": controller.deterministic,
+        "weights_sha256": tensor_checksum(controller.tensors),
+    }
 
 
 def _short_name(name: str) -> str:

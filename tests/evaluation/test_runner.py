@@ -128,7 +128,7 @@ def test_an_error_in_a_method_says_where_it_happened_and_keeps_the_rest(tmp_path
 
 
 def test_ctrl_c_says_what_is_kept(tmp_path):
-    with pytest.raises(KeyboardInterrupt, match="5 of 10 runs were finished and are kept in .*only the rest"):
+    with pytest.raises(KeyboardInterrupt, match=r"5 of 10 runs were finished and are kept in .*only the rest"):
         _run(tmp_path, RandomSearch(fail="interrupt"), jobs=1)
     (resumed,) = _run(tmp_path, jobs=1)
     (fresh,) = _run(tmp_path / "fresh", jobs=1)
@@ -136,7 +136,7 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
 
 
 def test_a_dead_worker_is_named_and_finished_runs_are_kept(tmp_path):
-    with pytest.raises(WorkerDiedError, match="A worker process died .* of 10 runs were finished and are kept in"):
+    with pytest.raises(WorkerDiedError, match=r"A worker process died .* of 10 runs were finished and are kept in"):
         _run(tmp_path, RandomSearch(fail="die"), jobs=2, chunk_size=1)
     (resumed,) = _run(tmp_path, jobs=2, chunk_size=1)
     (fresh,) = _run(tmp_path / "fresh", jobs=1)
@@ -164,35 +164,35 @@ def test_a_missing_extra_is_named(backend, module, monkeypatch):
 
 SCRIPT = """
 import sys
-from test_runner import PROTOCOL, RandomSearch, ResultStore, run_methods
-run_methods([RandomSearch()], ResultStore(sys.argv[1], PROTOCOL.with_runs(400)), jobs=2, chunk_size=4, progress=False)
+from test_runner import LONG, RandomSearch, ResultStore, run_methods
+run_methods([RandomSearch()], ResultStore(sys.argv[1], LONG), jobs=2, chunk_size=4, progress=False)
 """
+LONG = PROTOCOL.with_runs(2000)
+
+
+def _num_chunks(folder):
+    return sum(1 for _ in (folder / "chunks").glob("*/*.npz"))
 
 
 @pytest.mark.slow
 def test_a_grid_killed_at_five_random_moments_resumes_to_the_same_bits(tmp_path):
     rng = np.random.default_rng()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.dirname(__file__), *sys.path])}
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "killed")]
-    kills = 0
-    protocol = PROTOCOL.with_runs(400)
-    while kills < 5:
-        process = subprocess.Popen(command, env=environment, start_new_session=True)
-        while not (tmp_path / "killed" / "chunks").exists() and process.poll() is None:
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0.0, 0.4))
-        if process.poll() is not None:
-            break
+    folder = tmp_path / "killed"
+    for _ in range(5):
+        process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(folder)], env=environment, start_new_session=True)
+        before, wanted = _num_chunks(folder), rng.integers(1, 60)
+        while _num_chunks(folder) < before + wanted:
+            assert process.poll() is None, "the grid ended before it could be killed"
+            time.sleep(0.002)
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        kills += 1
-    assert kills == 5
-    store = ResultStore(tmp_path / "killed", protocol)
+    store = ResultStore(folder, LONG)
     finished = store.chunks()
-    assert finished
     path = store.path(finished[0])
     path.write_bytes(path.read_bytes()[:-50])
     with pytest.warns(UserWarning, match="Damaged chunk"):
-        (resumed,) = _run(tmp_path / "killed", protocol=protocol, jobs=2, chunk_size=4)
-    (fresh,) = _run(tmp_path / "fresh", protocol=protocol, jobs=1)
+        (resumed,) = _run(folder, protocol=LONG, jobs=2, chunk_size=50)
+    assert set(finished) <= set(store.chunks())
+    (fresh,) = _run(tmp_path / "fresh", protocol=LONG, jobs=1, chunk_size=500)
     assert _same(resumed, fresh)
