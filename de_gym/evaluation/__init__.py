@@ -2,7 +2,6 @@
 
 from de_gym.evaluation.backends import BACKENDS, WorkerDiedError
 from de_gym.evaluation.comparison import Comparison, compare
-from de_gym.evaluation.controlled import ControlledDE
 from de_gym.evaluation.ioh import export_ioh
 from de_gym.evaluation.methods import ALGORITHMS, OptimizerMethod, controller_method, make_methods
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
@@ -16,7 +15,6 @@ __all__ = [
     "BACKENDS",
     "PROTOCOLS",
     "Comparison",
-    "ControlledDE",
     "MethodResults",
     "OptimizerMethod",
     "Protocol",

@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from de_gym.baselines import BASELINES, JSO, GenerationParameters, JSOSettings, Optimizer, run
-from de_gym.controllers import ConstantController, Controller, RandomController, RecurrentController, available, load
+from de_gym.baselines import GenerationParameters, Optimizer, run
+from de_gym.baselines.reproduce import CONFIGURATIONS
+from de_gym.controllers import (
+    ConstantController,
+    ControlledDE,
+    Controller,
+    RandomController,
+    RecurrentController,
+    available,
+    load,
+)
+from de_gym.controllers.controlled import process_settings
 from de_gym.controllers.storage import tensor_checksum
-from de_gym.envs.settings import EnvSettings, default_population_size
-from de_gym.evaluation.controlled import ControlledDE
+from de_gym.envs.settings import default_population_size
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evolution.records import RunResult
 from de_gym.problems import Problem
 from de_gym.registry import unknown_name_message
 
-ALGORITHMS: dict[str, Callable[[], Optimizer]] = {
-    **BASELINES,
-    "jso-lde-paper": lambda: JSO(JSOSettings.lde_paper()),
-}
+ALGORITHMS = CONFIGURATIONS
 """The nine algorithms of the paper, and jSO with the constants that the paper's table gives it."""
 
 _CONSTANT = re.compile(r"constant(?:=([0-9]*\.?[0-9]+),([0-9]*\.?[0-9]+))?")
 _DEFAULT_CONSTANTS = ("0.5", "0.9")
-# What a controller's observations and generations depend on; budget and limits come from the protocol.
-_PROCESS_CHOICES = ("num_bins", "history_window", "pbest", "bound_repair", "histogram", "observation")
 
 
 @dataclass(frozen=True)
@@ -95,21 +99,21 @@ def make_methods(
         deterministic: Whether trained controllers act by their means instead of sampling, as the paper does.
     """
     size = default_population_size(protocol.dimension) if population_size is None else population_size
-    return [_make_method(name, protocol, size, deterministic) for name in names]
+    return [_make_method(name, size, deterministic) for name in names]
 
 
-def _make_method(name: str, protocol: Protocol, size: int, deterministic: bool) -> OptimizerMethod:
+def _make_method(name: str, size: int, deterministic: bool) -> OptimizerMethod:
     if name in ALGORITHMS:
         return algorithm_method(name)
     if name == "random":
-        return controller_method(name, RandomController(size), protocol)
+        return controller_method(name, RandomController(size))
     if match := _CONSTANT.fullmatch(name):
         factor, rate = (float(given or usual) for given, usual in zip(match.groups(), _DEFAULT_CONSTANTS, strict=True))
         constants = {"scale_factor": factor, "crossover_rate": rate}
-        return controller_method(name, ConstantController(factor, rate, population_size=size), protocol, constants)
+        return controller_method(name, ConstantController(factor, rate, population_size=size), constants)
     if name in available() or name.endswith(".safetensors"):
         controller = load(name, population_size=size, deterministic=deterministic)
-        return controller_method(_short_name(name), controller, protocol)
+        return controller_method(_short_name(name), controller)
     choices = [*ALGORITHMS, "random", "constant", "constant=F,CR", *available(), "FILE.safetensors"]
     raise ValueError(unknown_name_message("method", name, choices))
 
@@ -122,14 +126,13 @@ def algorithm_method(name: str) -> OptimizerMethod:
 
 
 def controller_method(
-    name: str, controller: Controller, protocol: Protocol, details: Mapping[str, object] | None = None
+    name: str, controller: Controller, details: Mapping[str, object] | None = None
 ) -> OptimizerMethod:
     """Return a controller as a method: in the decision process it was trained in, or else the paper's.
 
     Args:
         name: Its name in stores and reports.
         controller: Any controller made for a certain population size.
-        protocol: The rules of the comparison.
         details: What distinguishes it from others of its class, as JSON values; known for trained controllers.
     """
     if controller.population_size is None:
@@ -140,17 +143,9 @@ def controller_method(
         "population_size": controller.population_size,
         **(details or {}),
     }
-    choices: dict[str, object] = {}
     if isinstance(controller, RecurrentController):
-        known = controller.info.env_settings
-        choices = {choice: known[choice] for choice in _PROCESS_CHOICES if choice in known}
-        settings |= {**choices, **_origin(controller)}
-    process = EnvSettings(
-        population_size=controller.population_size,
-        max_evaluations=protocol.budget,
-        **choices,  # type: ignore[arg-type]  # read from a file; EnvSettings checks them
-    )
-    return OptimizerMethod(name, ControlledDE(controller, process), settings)
+        settings |= {**process_settings(controller), **_origin(controller)}
+    return OptimizerMethod(name, ControlledDE(controller), settings)
 
 
 def _origin(controller: RecurrentController) -> dict[str, object]:
