@@ -1,4 +1,4 @@
-"""TrainConfig: every setting of a training, flat; and the presets. No logic."""
+"""TrainConfig: every setting of a training, flat; and the presets."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from agents.episodes import BaselineKind, ReturnKind
 from agents.policies import MeanKind, StdKind
 
 PresetName = Literal["quick", "paper-10d", "paper-30d", "script-10d"]
+AgentName = Literal["reinforce", "recurrent-ppo"]
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class TrainConfig:
     preset: PresetName = "quick"
     """Where the defaults come from: quick (ten minutes on two cores), the paper's text for 10 or 30 dimensions
     (hours), or its authors' script."""
-    agent: Literal["reinforce", "recurrent-ppo"] = "reinforce"
-    """The learning algorithm."""
+    agent: AgentName = "reinforce"
+    """The learning algorithm; recurrent-ppo changes the defaults of a few settings to values that suit it."""
     seed: int = 0
     """Root seed; every random number of the training and the measurement follows from it."""
     updates: int = 400
@@ -131,3 +132,13 @@ SCRIPT_10D = replace(
 PRESETS: Mapping[PresetName, TrainConfig] = MappingProxyType(
     {config.preset: config for config in (QUICK, PAPER_10D, PAPER_30D, SCRIPT_10D)}
 )
+
+
+def default_config(preset: PresetName, agent: AgentName) -> TrainConfig:
+    """Return the settings of ``preset``, with those that RecurrentPPO needs otherwise when it is the agent."""
+    config = PRESETS[preset]
+    if agent == "reinforce":
+        return config
+    # One update of PPO takes many gradient steps on the same data, hence the smaller step size; its deviations are
+    # learned from about exp(-2), because wider ones push the means of a clipped Gaussian to the borders of the box.
+    return replace(config, agent=agent, learning_rate=0.001, std="learned", initial_std=0.135, max_grad_norm=0.5)
