@@ -157,6 +157,11 @@ class Optimizer(ABC):
         """Control parameters of the last generation told; None where the algorithm has none yet or none at all."""
         return None
 
+    @property
+    def population(self) -> tuple[FloatArray, FloatArray] | None:
+        """Current positions (R, N, D) and fitness (R, N); None before there are any, or where none is kept."""
+        return None
+
     @abstractmethod
     def _start(self) -> None:
         """Set up the algorithm's own state."""

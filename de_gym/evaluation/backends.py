@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -49,13 +49,17 @@ def _run_local(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: 
         return
     try:
         with parallel_config(backend="loky", inner_max_num_threads=1):
-            yield from _stream(function, tasks, workers)
+            pool = Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")
+            yield from pool(delayed(function)(task) for task in tasks)
     except BrokenProcessPool as error:
         raise WorkerDiedError(f"A worker process died ({_first_line(error)})") from error
 
 
 def _run_dask(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
-    """Compute on the scheduler named by DASK_SCHEDULER_ADDRESS, or on a local cluster of processes."""
+    """Compute on the scheduler named by DASK_SCHEDULER_ADDRESS, or on a local cluster of processes.
+
+    NOTE: not through joblib's Dask backend, which waits for ever once a worker has died for good.
+    """
     distributed = _import_extra("distributed", "dask")
     cluster = None
     if address := os.environ.get("DASK_SCHEDULER_ADDRESS"):
@@ -65,8 +69,10 @@ def _run_dask(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
         cluster = distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
         client = distributed.Client(cluster, set_as_default=False)
     try:
-        with client.as_current(), parallel_config(backend="dask"):
-            yield from _stream(function, tasks, jobs)
+        futures = client.map(function, tasks, pure=False)
+        for future in distributed.as_completed(futures, loop=client.loop):
+            yield future.result()
+            future.release()
     except distributed.KilledWorker as error:
         raise WorkerDiedError(f"A Dask worker died ({_first_line(error)})") from error
     finally:
@@ -107,11 +113,6 @@ def _run_ray(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: in
 
 
 BACKENDS: dict[str, Callable[..., Iterator[Any]]] = {"local": _run_local, "dask": _run_dask, "ray": _run_ray}
-
-
-def _stream(function: Callable[[Task], Result], tasks: Iterable[Task], workers: int) -> Iterator[Result]:
-    pool = Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")
-    yield from pool(delayed(function)(task) for task in tasks)
 
 
 def _import_extra(module: str, extra: str) -> ModuleType:

@@ -148,12 +148,13 @@ def convergence_curves(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
                 axes.set_visible(False)
                 continue
             for method, convergence in _recorded(results):
-                errors = np.maximum(convergence.errors[index], floor)
+                known = np.isfinite(convergence.errors[index]).all(axis=0)  # not before the initial population is
+                grid, errors = convergence.grid[known], np.maximum(convergence.errors[index][:, known], floor)
                 lower, median, upper = np.percentile(errors, [25, 50, 75], axis=0)
                 style = _style(results, method, theme)
-                axes.plot(convergence.grid, median, **style)
+                axes.plot(grid, median, **style)
                 if method.name == results.reference:
-                    axes.fill_between(convergence.grid, lower, upper, color=style["color"], alpha=0.15, linewidth=0)
+                    axes.fill_between(grid, lower, upper, color=style["color"], alpha=0.15, linewidth=0)
             axes.set(xscale="log", yscale="log")
             axes.set_title(function_name(comparison, index), size=9, pad=3)
             axes.tick_params(labelsize=7)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.resources import as_file, files
 
 import numpy as np
 from numpy.typing import NDArray
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.baselines.stored import RESULTS_DIRECTORY, read_results, results_name
+from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import LABELS
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.statistics import Summary, summarize
@@ -52,15 +52,13 @@ class MethodResults:
     @property
     def label(self) -> str:
         """The name that tables print: the paper's where it has one."""
-        return LABELS.get(self.name, self.name)
+        return {**LABELS, "jso-lde-paper": "jSO (paper's table)"}.get(self.name, self.name)
 
     @property
     def paper_name(self) -> str | None:
         """What the paper's tables call its counterpart: itself, or what its settings say (LDE for a learned one)."""
-        counterpart = self.settings.get("paper_counterpart")
-        if isinstance(counterpart, str):
-            return counterpart
-        return self.name if self.name in LABELS else None
+        counterpart = self.settings.get("paper_counterpart", "jso" if self.name == "jso-lde-paper" else self.name)
+        return counterpart if counterpart in LABELS else None
 
     @property
     def num_runs(self) -> int:
@@ -123,22 +121,23 @@ def load_results(store: ResultStore, names: Sequence[str] | None = None) -> list
 def shipped_results(protocol: Protocol) -> list[MethodResults]:
     """Return the raw results of the compared algorithms that come with the package, where there are any.
 
-    A file counts only if it was made under the same budget and holds every function of the protocol. Its settings
+    A file counts only if it was made under the same limits and holds every function of the protocol. Its settings
     say how it was made.
     """
-    folder = files("de_gym").joinpath("baselines", "results")
     found = []
-    for algorithm in LABELS:
-        resource = folder.joinpath(f"{protocol.table.replace('-', '_')}_{algorithm}.npz")
-        if not resource.is_file():
+    for name in ALGORITHMS:
+        path = RESULTS_DIRECTORY / results_name(protocol.suite, protocol.dimension, name)
+        if not path.exists():
             continue
-        with as_file(resource) as path, np.load(path, allow_pickle=False) as file:
-            errors, functions = np.asarray(file["errors"], dtype=np.float64), [int(f) for f in file["functions"]]
-            metadata = json.loads(str(file["metadata"]))
-        if set(protocol.functions) <= set(functions):
+        stored = read_results(path)
+        limits = (stored.metadata.get("max_evaluations"), stored.metadata.get("max_generations"))
+        functions = stored.functions.tolist()
+        if limits == (protocol.budget, protocol.max_generations) and set(protocol.functions) <= set(functions):
             rows = [functions.index(function) for function in protocol.functions]
-            settled = np.where(errors[rows] < protocol.target_error, 0.0, errors[rows])
-            found.append(MethodResults(algorithm, settled, origin=SHIPPED, settings=metadata))
+            errors = np.where(stored.errors[rows] < protocol.target_error, 0.0, stored.errors[rows])
+            found.append(
+                MethodResults(name, errors, stored.evaluations[rows], origin=SHIPPED, settings=stored.metadata)
+            )
     return found
 
 

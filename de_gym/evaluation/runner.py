@@ -11,21 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from de_gym.arrays import FloatArray, IntArray
+from de_gym.arrays import FloatArray
 from de_gym.evaluation.backends import WorkerDiedError, run_tasks
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.store import ChunkKey, DamagedChunkError, ResultStore
+from de_gym.evolution.records import RunResult
 from de_gym.problems import Problem, make_suite
-
-
-class RunRecord(Interface):
-    """What a method returns of R runs; ``convergence`` is the best error at each of the counts in ``grid``."""
-
-    errors: FloatArray
-    evaluations: IntArray
-    best_positions: FloatArray
-    convergence: FloatArray
-    grid: IntArray
 
 
 class Method(Interface):
@@ -39,7 +30,7 @@ class Method(Interface):
     def settings(self) -> Mapping[str, object]:
         """Everything its results depend on besides protocol and seeds."""
 
-    def run(self, problem: Problem, seeds: Sequence[np.random.SeedSequence], protocol: Protocol) -> RunRecord:
+    def run(self, problem: Problem, seeds: Sequence[np.random.SeedSequence], protocol: Protocol) -> RunResult:
         """Return the record of one run per seed; a run must depend on its own seed only."""
 
 

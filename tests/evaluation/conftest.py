@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from de_gym.controllers import ControllerInfo, RecurrentController
+from de_gym.controllers.recurrent import tensor_shapes
 from de_gym.evaluation.paper import paper_column
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
@@ -65,3 +67,18 @@ def _sample_results():
 @pytest.fixture(scope="session", name="sample_traces")
 def _sample_traces():
     return sample_traces
+
+
+@pytest.fixture(scope="session")
+def tiny_controller():
+    """Return a function that makes an untrained controller of five LSTM cells for a population size."""
+
+    def make(population_size: int) -> RecurrentController:
+        rng = np.random.default_rng(9)
+        shapes = tensor_shapes("sigmoid-constant", population_size + 10, 5, 2 * population_size)
+        tensors = {name: rng.normal(0, 0.3, shape).astype(np.float32) for name, shape in shapes.items()}
+        tensors["std"] = np.full(2 * population_size, 0.1, np.float32)
+        settings = {"num_bins": 5, "history_window": 5, "histogram": "fractions", "dimension": 10}
+        return RecurrentController(tensors, ControllerInfo("sigmoid-constant", preset="test", env_settings=settings))
+
+    return make
