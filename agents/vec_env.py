@@ -94,12 +94,13 @@ class GymnasiumVecEnv(VecEnv):
 
 def _split_infos(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
     """Return one dictionary per run from Gymnasium's dictionary of arrays and masks (``_key`` masks ``key``)."""
-    split: list[dict[str, Any]] = [{} for _ in range(num_envs)]
-    for key, values in infos.items():
-        if key.startswith("_") or key in ("final_obs", "final_info"):
-            continue
-        # Python scalars, as a single env returns them; rows of matrices stay arrays.
-        items = values.tolist() if getattr(values, "ndim", 0) == 1 else values
-        for run in np.flatnonzero(infos[f"_{key}"]):
-            split[run][key] = items[run]
+    keys = [key for key in infos if not key.startswith("_") and key not in ("final_obs", "final_info")]
+    # Python scalars, as a single env returns them; rows of matrices stay arrays.
+    columns = [infos[key].tolist() if infos[key].ndim == 1 else infos[key] for key in keys]
+    masks = np.stack([infos[f"_{key}"] for key in keys])  # (keys, R)
+    everywhere: list[bool] = np.all(masks, axis=0).tolist()
+    split = [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+    for run in range(num_envs):
+        if not everywhere[run]:
+            split[run] = {key: split[run][key] for key, valid in zip(keys, masks[:, run], strict=True) if valid}
     return split

@@ -11,7 +11,7 @@ import pytest
 from safetensors import safe_open
 
 import train
-from agents.config import PRESETS, TrainConfig
+from agents.config import PRESETS, TrainConfig, default_config
 from agents.training import load_run_config
 from de_gym.controllers import load_controller
 
@@ -31,6 +31,12 @@ def test_a_preset_gives_the_defaults_and_every_field_can_be_overridden():
     config = train.parse_config(["--preset", "script-10d", "--updates", "7", "--max-grad-norm", "0.5"])
     assert config == replace(PRESETS["script-10d"], updates=7, max_grad_norm=0.5)
     assert train.parse_config(["--history-window", "None"]).history_window is None
+
+
+def test_recurrent_ppo_has_defaults_of_its_own_which_can_be_overridden_too():
+    config = train.parse_config(["--agent", "recurrent-ppo", "--initial-std", "0.2"])
+    assert config == replace(default_config("quick", "recurrent-ppo"), initial_std=0.2)
+    assert config.std == "learned"
 
 
 def test_bad_settings_are_rejected_before_anything_is_made():

@@ -157,6 +157,11 @@ class Optimizer(ABC):
         """Control parameters of the last generation told; None where the algorithm has none yet or none at all."""
         return None
 
+    @property
+    def population(self) -> tuple[FloatArray, FloatArray] | None:
+        """Current positions (R, N, D) and fitness (R, N); None before there are any, or where none is kept."""
+        return None
+
     @abstractmethod
     def _start(self) -> None:
         """Set up the algorithm's own state."""
@@ -204,10 +209,15 @@ def _keep_best(
 ) -> None:
     """Replace each run's best point where a trial is better, or where there is none yet."""
     for row in range(runs.shape[0]):
-        run, leader = runs[row], np.argmin(fitness[row])
-        if fitness[row, leader] < best_fitness[run] or np.isnan(best_position[run, 0]):
+        run, leader = runs[row], 0
+        for trial in range(1, fitness.shape[1]):
+            if fitness[row, trial] < fitness[row, leader]:
+                leader = trial
+        has_none = best_position[run, 0] != best_position[run, 0]
+        if fitness[row, leader] < best_fitness[run] or has_none:
             best_fitness[run] = fitness[row, leader]
-            best_position[run] = trials[row, leader]
+            for j in range(trials.shape[2]):
+                best_position[run, j] = trials[row, leader, j]
 
 
 def _checked_boxes(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:

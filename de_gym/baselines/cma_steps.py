@@ -46,8 +46,8 @@ class CMAConstants(NamedTuple):
 
 def log_weights(count: int) -> FloatArray:
     """Return weights proportional to ln(count + 1/2) - ln(rank), shape (count,), which add up to one."""
-    weights: FloatArray = math.log(count + 0.5) - np.log(np.arange(1, count + 1))
-    return np.divide(weights, weights.sum())
+    advantages = [math.log(count + 0.5) - math.log(rank) for rank in range(1, count + 1)]
+    return np.array(advantages) / math.fsum(advantages)
 
 
 def cma_constants(dimension: int, num_samples: int) -> CMAConstants:

@@ -72,7 +72,7 @@ def freeze_threshold(
         far: See above.
         spread: How far below the distance after the gap the threshold lies.
     """
-    ascending = np.sort(distances)
+    ascending = distances[rank_by_fitness(distances)]
     if ascending[0] > apart:
         return 0.0
     if ascending[-1] < together:

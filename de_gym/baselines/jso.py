@@ -239,13 +239,16 @@ def _sample_parameters(
     scale_factors, crossover_rates = np.empty_like(normals), np.empty_like(normals)
     for run in range(num_runs):
         slots = pick_leading(uniforms[run, :size], memory_size)
-        factor_means, rate_means = memory_scale_factor[run].copy(), memory_crossover_rate[run].copy()
-        factor_means[-1] = rate_means[-1] = fixed_mean
-        factors = sample_positive_cauchy(uniforms[run, size : 2 * size], factor_means[slots], spread)
-        rates = sample_clipped_normal(normals[run], rate_means[slots], spread)
+        factor_means, rate_means = np.empty(size), np.empty(size)
+        for i in range(size):
+            is_fixed = slots[i] == memory_size - 1
+            factor_means[i] = fixed_mean if is_fixed else memory_scale_factor[run, slots[i]]
+            rate_means[i] = fixed_mean if is_fixed else memory_crossover_rate[run, slots[i]]
+        factors = sample_positive_cauchy(uniforms[run, size : 2 * size], factor_means, spread)
+        rates = sample_clipped_normal(normals[run], rate_means, spread)
         for i in range(size):
             scale_factors[run, i] = min(factors[i], ceiling)
-            rate = rates[i] if rate_means[slots[i]] >= 0.0 else 0.0
+            rate = rates[i] if rate_means[i] >= 0.0 else 0.0
             crossover_rates[run, i] = max(rate, floor)
     return scale_factors, crossover_rates
 
@@ -342,14 +345,17 @@ def gain_weights(fitness: FloatArray, trial_fitness: FloatArray) -> FloatArray:
 
     Improvements from or to infinity outweigh all finite ones and count alike.
     """
-    weights = np.zeros_like(fitness)
+    weights = np.empty_like(fitness)
+    largest = 0.0
     for i in range(fitness.shape[0]):
-        if trial_fitness[i] < fitness[i]:
-            weights[i] = fitness[i] - trial_fitness[i]
-    largest = weights.max()
-    if largest == np.inf:
-        return np.where(weights == np.inf, 1.0, 0.0)
-    return weights / largest if largest > 0.0 else weights
+        weights[i] = fitness[i] - trial_fitness[i] if trial_fitness[i] < fitness[i] else 0.0
+        largest = max(largest, weights[i])
+    for i in range(fitness.shape[0]):
+        if largest == np.inf:
+            weights[i] = 1.0 if weights[i] == np.inf else 0.0
+        elif largest > 0.0:
+            weights[i] /= largest
+    return weights
 
 
 @compiled
@@ -370,13 +376,17 @@ def _remember_successes(
     next_slot = memory_slot.copy()
     for run in range(fitness.shape[0]):
         weights = gain_weights(fitness[run], trial_fitness[run])
-        factors, rates = scale_factors[run], crossover_rates[run]
-        factor_sum, rate_sum = (weights * factors).sum(), (weights * rates).sum()
+        factor_sum, factor_squares, rate_sum, rate_squares = 0.0, 0.0, 0.0, 0.0
+        for i in range(weights.shape[0]):
+            factor, rate = scale_factors[run, i], crossover_rates[run, i]
+            factor_sum += weights[i] * factor
+            factor_squares += weights[i] * factor * factor
+            rate_sum += weights[i] * rate
+            rate_squares += weights[i] * rate * rate
         if factor_sum > 0.0:
             slot = memory_slot[run]
-            lehmer_factor = (weights * factors * factors).sum() / factor_sum
-            lehmer_rate = (weights * rates * rates).sum() / rate_sum if rate_sum > 0.0 else -1.0
-            next_scale_factor[run, slot] = 0.5 * (memory_scale_factor[run, slot] + lehmer_factor)
+            lehmer_rate = rate_squares / rate_sum if rate_sum > 0.0 else -1.0
+            next_scale_factor[run, slot] = 0.5 * (memory_scale_factor[run, slot] + factor_squares / factor_sum)
             next_crossover_rate[run, slot] = 0.5 * (memory_crossover_rate[run, slot] + lehmer_rate)
             next_slot[run] = (slot + 1) % memory_scale_factor.shape[1]
     return next_scale_factor, next_crossover_rate, next_slot
@@ -395,7 +405,9 @@ def _drop_worst(
     next_fitness = np.empty((num_runs, next_size))
     for run in range(num_runs):
         dropped = np.zeros(size, np.bool_)
-        dropped[rank_by_fitness(-fitness[run])[: size - next_size]] = True
+        worst_first = rank_by_fitness(-fitness[run])
+        for rank in range(size - next_size):
+            dropped[worst_first[rank]] = True
         row = 0
         for i in range(size):
             if not dropped[i]:

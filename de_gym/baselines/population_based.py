@@ -73,6 +73,14 @@ class PopulationOptimizer(Optimizer, Generic[State]):
         """Control parameters of the last generation told; None while only the initial population has been."""
         return self._last_parameters
 
+    @property
+    def population(self) -> tuple[FloatArray, FloatArray] | None:
+        """Current positions (R, N, D) and fitness (R, N); None before the initial population is told."""
+        if self._state is None:
+            return None
+        size = self._state.fitness.shape[1]
+        return self._state.positions[:, :size], self._state.fitness
+
     @abstractmethod
     def _population_size(self, dimension: int) -> int:
         """Return the size of the initial population."""

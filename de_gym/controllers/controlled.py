@@ -77,6 +77,11 @@ class ControlledDE(Optimizer):
         """F and CR of the last generation told; None while only the initial population has been."""
         return self._last_parameters
 
+    @property
+    def population(self) -> tuple[FloatArray, FloatArray] | None:
+        """Current positions (R, N, D) and fitness (R, N), best first; None before the initial population is told."""
+        return None if self._state is None else (self._state.population.positions, self._state.population.fitness)
+
 
 def process_settings(controller: Controller) -> dict[str, Any]:
     """Return the settings of the decision process that ``controller`` was trained for; none for untrained ones."""

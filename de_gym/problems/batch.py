@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -26,15 +26,15 @@ class ProblemBatch:
         optimum: Minimum (or known lower bound) of each run's problem, NaN where unknown, shape (R,).
     """
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        if not problems:
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        if not self.problems:
             raise ValueError("A batch needs at least one problem, got none.")
-        members = {problem: index for index, problem in enumerate(dict.fromkeys(problems))}
+        members = {problem: index for index, problem in enumerate(dict.fromkeys(self.problems))}
         dimensions = sorted({problem.dimension for problem in members})
         if len(dimensions) > 1:
             raise ValueError(f"All problems of a batch must have one dimension, got {dimensions}.")
-        runs = np.array([members[problem] for problem in problems])
-        self.problems = tuple(problems)
+        runs = np.array([members[problem] for problem in self.problems])
         self.dimension = dimensions[0]
         self.lower = np.array([problem.lower for problem in members])[runs]
         self.upper = np.array([problem.upper for problem in members])[runs]
@@ -90,5 +90,5 @@ class ProblemBatch:
             rows = points[runs].reshape(-1, self.dimension)
             values[runs] = problem.evaluator(rows).reshape(len(runs), -1)
 
-    def __reduce__(self) -> tuple[Callable[[Sequence[Problem]], ProblemBatch], tuple[tuple[Problem, ...]]]:
+    def __reduce__(self) -> tuple[Callable[[Iterable[Problem]], ProblemBatch], tuple[tuple[Problem, ...]]]:
         return ProblemBatch, (self.problems,)

@@ -231,10 +231,9 @@ def schwefel(buffer: Pointer[float], first: int, length: int, data: Pointer[floa
     for i in range(length):
         z = coordinate(buffer, first + i, data, at) + SCHWEFEL_OPTIMUM
         size = absolute(z)
-        turns = round_down(size / 500.0)
-        remainder = multiply_add(turns, -500.0, size)
-        # The rounded quotient may be one too large; the remainder is exact.
-        remainder = choose(remainder < 0.0, remainder + 500.0, remainder)
+        # Exactly the remainder of the C library: a quotient below an integer never rounds up to it, since the
+        # steps of doubles near 500 k are 512 times those near k or more.
+        remainder = multiply_add(round_down(size / 500.0), -500.0, size)
         folded = choose(size <= 500.0, size, 500.0 - remainder)
         excess = choose(size <= 500.0, 0.0, (size - 500.0) / 100.0)
         wave = with_sign_of(folded, z) * sine(square_root(folded))

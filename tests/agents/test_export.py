@@ -27,9 +27,9 @@ def make_policy(cell_size=64, population_size=50, **arguments):
 
 @pytest.mark.parametrize("mean", ["sigmoid", "linear"])
 @pytest.mark.parametrize("std", ["constant", "learned", "state"])
-@pytest.mark.parametrize("cell_size", [50, 64])
-def test_the_controller_equals_the_torch_policy_over_an_episode(mean, std, cell_size):
-    policy = make_policy(cell_size, mean=mean, std=std)
+@pytest.mark.parametrize(("cell_size", "num_knots"), [(50, None), (64, None), (64, 5)])
+def test_the_controller_equals_the_torch_policy_over_an_episode(mean, std, cell_size, num_knots):
+    policy = make_policy(cell_size, mean=mean, std=std, num_knots=num_knots)
     controller = export_controller(policy, deterministic=True)
     controller.reset([np.random.default_rng(run) for run in range(3)])
     state, starts = None, np.ones(3, dtype=bool)
@@ -52,6 +52,19 @@ def test_samples_of_the_controller_have_the_deviations_of_the_policy():
     mean = policy.action_net(hidden[0]).detach().numpy()
     noise = np.random.default_rng(5).standard_normal(8)
     np.testing.assert_allclose(sampled(observations), np.clip(mean + deviation * noise, 0.0, 1.0), atol=1e-6)
+
+
+def test_samples_of_an_interpolating_controller_have_gaussian_knots():
+    policy = make_policy(8, 5, num_knots=2)
+    controller = export_controller(policy)
+    controller.reset([np.random.default_rng(5)])
+    observations = np.random.default_rng(0).random((1, 15), dtype=np.float32)
+    hidden, _ = policy.lstm_actor(torch.as_tensor(observations)[None])
+    mean = torch.sigmoid(policy.action_net(hidden[0])).detach().numpy()[0]
+    knots = mean + 0.1 * np.random.default_rng(5).standard_normal(4)
+    expected = np.concatenate([np.linspace(knots[0], knots[1], 5), np.linspace(knots[2], knots[3], 5)])
+    np.testing.assert_allclose(controller(observations)[0], np.clip(expected, 0.0, 1.0), atol=1e-6)
+    assert controller.population_size == 5
 
 
 def test_export_carries_where_it_comes_from(tmp_path):

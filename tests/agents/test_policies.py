@@ -6,6 +6,7 @@ from sb3_contrib import RecurrentPPO
 from scipy.stats import norm
 
 from agents import UnitBoxLstmPolicy
+from agents.policies import ProfileGaussian, interpolation_matrix
 
 OBSERVATIONS = spaces.Box(0.0, 1.0, (3,), np.float32)
 ACTIONS = spaces.Box(0.0, 1.0, (4,), np.float32)
@@ -40,10 +41,40 @@ def test_log_probabilities_equal_the_gaussian_density_computed_by_hand(mean, std
     np.testing.assert_allclose(distribution.mode().detach().numpy(), expected_mean, rtol=1e-5)
 
 
+def test_ranks_between_knots_are_interpolated_for_f_and_cr_apart():
+    matrix = interpolation_matrix(np.array([0, 2, 3]), 4)
+    values = matrix @ np.array([0.0, 1.0, 0.5, 10.0, 20.0, 0.0])
+    np.testing.assert_allclose(values, [0.0, 0.5, 1.0, 0.5, 10.0, 15.0, 20.0, 0.0])
+
+
+def test_density_of_an_interpolated_action_is_that_of_its_knots():
+    distribution = ProfileGaussian(population_size=5, num_knots=2)
+    mean, log_std = torch.rand(7, 4), torch.log(torch.tensor([0.1, 0.2, 0.3, 0.4]))
+    distribution.proba_distribution(mean, log_std)
+    torch.manual_seed(0)
+    actions = distribution.get_actions()
+    assert actions.shape == (7, 10)
+    knots = actions[:, [0, 4, 5, 9]]
+    expected = norm.logpdf(knots.numpy(), mean.numpy(), [0.1, 0.2, 0.3, 0.4]).sum(axis=1)
+    np.testing.assert_allclose(distribution.log_prob(actions).numpy(), expected, rtol=1e-5)
+    np.testing.assert_allclose(actions[:, 2], (actions[:, 0] + actions[:, 4]) / 2, rtol=1e-5)
+    np.testing.assert_allclose(distribution.mode()[:, [0, 4, 5, 9]], mean)
+
+
+def test_one_knot_per_rank_is_the_policy_without_knots():
+    plain, knotted = make_policy(), make_policy(num_knots=2)
+    knotted.load_state_dict(plain.state_dict())
+    hidden, actions = torch.randn(3, 6), torch.rand(3, 4)
+    expected = plain.action_distribution(hidden).log_prob(actions)
+    torch.testing.assert_close(knotted.action_distribution(hidden).log_prob(actions), expected)
+    torch.testing.assert_close(
+        knotted.action_distribution(hidden).mode(), plain.action_distribution(hidden).mode(), rtol=0, atol=0
+    )
+
+
 def test_only_the_learned_deviation_is_trained():
     assert not make_policy(std="constant").log_std.requires_grad
     assert make_policy(std="learned").log_std.requires_grad
-    trained = {id(p) for group in make_policy(std="state").optimizer.param_groups for p in group["params"]}
     policy = make_policy(std="state")
     trained = {id(p) for group in policy.optimizer.param_groups for p in group["params"]}
     assert {id(policy.std_net.weight), id(policy.std_net.bias)} <= trained
@@ -88,7 +119,7 @@ def test_the_same_class_trains_under_recurrent_ppo(make_target_env):
 
 
 def test_a_policy_survives_saving_its_constructor_arguments(tmp_path):
-    policy = make_policy(mean="linear", std="state")
+    policy = make_policy(mean="linear", std="state", num_knots=2)
     again = UnitBoxLstmPolicy(**policy._get_constructor_parameters())
     again.load_state_dict(policy.state_dict())
     observation = np.full((1, 3), 0.5, dtype=np.float32)
@@ -104,6 +135,8 @@ def test_a_policy_survives_saving_its_constructor_arguments(tmp_path):
         ({"std": "none"}, "`std` must be 'constant', 'learned' or 'state', got 'none'"),
         ({"initial_std": 0.0}, r"`initial_std` must be positive, got 0\.0"),
         ({"use_sde": True}, "`use_sde` must be False"),
+        ({"num_knots": 1}, "`num_knots` must be None or from 2 to half the 4 numbers of an action, got 1"),
+        ({"num_knots": 3}, "`num_knots` must be None or from 2 to half the 4 numbers of an action, got 3"),
     ],
 )
 def test_bad_arguments_are_rejected(arguments, message):

@@ -46,7 +46,8 @@ def cpu_seconds(call: Call, number: int) -> float:
 
 
 def calls_per_measurement(call: Call, duration: float) -> int:
-    """Return how many calls take about ``duration`` seconds."""
+    """Return how many calls take about ``duration`` seconds, after one that loads the compiled code."""
+    call()
     number = 1
     while (seconds := cpu_seconds(call, number) * number) < duration / 4:
         number *= 4

@@ -12,9 +12,13 @@ ControllerFactory = Callable[..., RecurrentController]
 def make_controller() -> ControllerFactory:
     """Return a factory of controllers with random weights: N = 5, b = 2, so 9 observations and 10 actions."""
 
-    def make(policy="sigmoid-constant", cell_size=6, population_size=5, observation_size=9, deterministic=False):
+    def make(
+        policy="sigmoid-constant", cell_size=6, population_size=5, observation_size=9, deterministic=False, knots=None
+    ):
         rng = np.random.default_rng(7)
-        shapes = tensor_shapes(policy, observation_size, cell_size, 2 * population_size)
+        shapes = tensor_shapes(policy, observation_size, cell_size, 2 * (knots or population_size))
+        if knots:
+            shapes["interpolation"] = (2 * population_size, 2 * knots)
         tensors = {name: 0.5 * rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
         if "std" in tensors:
             tensors["std"] = np.full_like(tensors["std"], 0.1)

@@ -44,9 +44,9 @@ def test_one_cell_follows_the_lstm_equations_computed_by_hand():
 
 
 @pytest.mark.parametrize("policy", POLICY_KINDS)
-@pytest.mark.parametrize("cell_size", [1, 6, 64])
-def test_a_run_is_bit_identical_in_every_batch(make_controller, policy, cell_size):
-    controller = make_controller(policy, cell_size)
+@pytest.mark.parametrize(("cell_size", "knots"), [(1, None), (6, 3), (64, None)])
+def test_a_run_is_bit_identical_in_every_batch(make_controller, policy, cell_size, knots):
+    controller = make_controller(policy, cell_size, knots=knots)
     observations = np.random.default_rng(0).random((6, 37, 9), dtype=np.float32)
     together = rollout(controller, observations, range(37))
     for runs in ([0], [36], [5, 3], list(range(36, -1, -1)), list(range(16)), [7] * 5):
@@ -118,12 +118,27 @@ def test_wrong_observation_shape_is_rejected(make_controller):
         controller(np.zeros((2, 8), dtype=np.float32))
 
 
+def test_knots_are_interpolated_after_the_sigmoid_and_before_clipping(make_controller):
+    tensors = make_controller(knots=2, deterministic=True).tensors
+    tensors["mean_weight"] = np.zeros_like(tensors["mean_weight"])
+    tensors["mean_bias"] = np.log([0.2 / 0.8, 0.6 / 0.4, 0.5 / 0.5, 0.9 / 0.1])
+    ramp = np.linspace(1.0, 0.0, 5)
+    profile = np.stack([ramp, 1.0 - ramp], axis=1)
+    tensors["interpolation"] = np.kron(np.eye(2), profile)
+    controller = RecurrentController(tensors, ControllerInfo("sigmoid-constant"), deterministic=True)
+    controller.reset(rngs([0]))
+    expected = [0.2, 0.3, 0.4, 0.5, 0.6, 0.5, 0.6, 0.7, 0.8, 0.9]
+    np.testing.assert_allclose(controller(np.zeros((1, 9), dtype=np.float32)), [expected], atol=1e-6)
+
+
 def test_arrays_that_do_not_fit_together_are_named(make_controller):
     controller = make_controller()
     with pytest.raises(ValueError, match=r"do not fit together: gate_bias: \(23,\) instead of \(24,\)"):
         RecurrentController(controller.tensors | {"gate_bias": np.zeros(23)}, controller.info)
     with pytest.raises(ValueError, match=r"do not fit together: std: None instead of \(10,\)"):
         RecurrentController({k: v for k, v in controller.tensors.items() if k != "std"}, controller.info)
+    with pytest.raises(ValueError, match=r"interpolation: \(10, 9\) instead of \(10, 10\)"):
+        RecurrentController(controller.tensors | {"interpolation": np.zeros((10, 9))}, controller.info)
     with pytest.raises(ValueError, match="needs the matrices 'mean_weight' and 'input_weight'"):
         RecurrentController({}, controller.info)
     odd = {name: np.zeros(shape) for name, shape in tensor_shapes("sigmoid-constant", 9, 6, 5).items()}

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from de_gym.problems import Problem, ProblemBatch, make_suite
+from de_gym.problems import Problem, ProblemBatch, kernel, make_suite
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,10 @@ def test_threads_give_the_values_of_one_thread(mixture, rng):
         np.testing.assert_array_equal(list(pool.map(mixture.evaluate, blocks)), expected)
 
 
+def test_kernel_releases_the_interpreter_lock():
+    assert kernel.evaluate_programs.targetoptions["nogil"]
+
+
 def test_batch_stacks_bounds_and_optima(sphere):
     unknown = Problem.from_function(np.sum, -1.0, [2.0, 3.0], vectorized=False)
     batch = ProblemBatch([sphere, unknown, sphere])
@@ -59,6 +63,11 @@ def test_batch_stacks_bounds_and_optima(sphere):
     assert batch.lower.tolist() == [[-4.0, -2.0], [-1.0, -1.0], [-4.0, -2.0]]
     assert batch.upper.tolist() == [[6.0, 8.0], [2.0, 3.0], [6.0, 8.0]]
     np.testing.assert_array_equal(batch.optimum, [0.0, np.nan, 0.0])
+
+
+def test_batch_takes_a_suite_or_any_other_iterable():
+    suite = make_suite("cec2013", 10, [4, 2])
+    assert ProblemBatch(suite).problems == ProblemBatch(problem for problem in suite).problems == (suite[4], suite[2])
 
 
 def test_python_functions_and_suite_functions_share_a_batch(rng):
@@ -119,8 +128,6 @@ def test_any_array_of_the_right_shape_is_taken(mixture, rng):
 
 
 def test_one_compiled_form_serves_every_input(mixture, rng):
-    from de_gym.problems import kernel
-
     test_any_array_of_the_right_shape_is_taken(mixture, rng)
     assert len(kernel.evaluate_programs.signatures) == 1
 

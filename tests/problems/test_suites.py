@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import subprocess
 import sys
@@ -124,3 +125,19 @@ def test_importing_and_making_suites_compiles_nothing():
         "assert not kernel.evaluate_programs.overloads, 'compiled at import'\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.slow
+def test_later_processes_load_the_compiled_code(tmp_path):
+    code = (
+        "from de_gym.problems import make_suite, kernel\n"
+        "problem = make_suite('cec2013', 10)[8]\n"
+        "assert problem.evaluate(problem.optimal_position) == problem.optimum\n"
+        "print(sum(kernel.evaluate_programs.stats.cache_hits.values()))\n"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    hits = [
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment).stdout
+        for _ in range(2)
+    ]
+    assert [int(hit) for hit in hits] == [0, 1]
