@@ -65,28 +65,36 @@ class RunState:
 
 
 @compiled
-def _summarize(fitness: FloatArray, reference: FloatArray, num_bins: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the scaled fitness (R, N), its histogram (R, b) and the best error (R,) of sorted fitness (R, N)."""
-    normalized = normalize_fitness(fitness)
-    return normalized, fitness_histogram(normalized, num_bins), np.maximum(fitness[:, 0] - reference, 0.0)
+def _summarize(
+    fitness: FloatArray, reference: FloatArray, normalized: FloatArray, histogram: FloatArray, best_error: FloatArray
+) -> None:
+    """Write the scaled fitness (R, N), its histogram (R, b) and the best error (R,) of sorted fitness (R, N)."""
+    normalized[:] = normalize_fitness(fitness)
+    histogram[:] = fitness_histogram(normalized, histogram.shape[1])
+    for run in range(len(reference)):
+        best_error[run] = max(fitness[run, 0] - reference[run], 0.0)
 
 
 @compiled
-def _select_and_summarize(
+def _absorb(
     positions: FloatArray,
     fitness: FloatArray,
     trials: FloatArray,
     trial_fitness: FloatArray,
     reference: FloatArray,
-    rows: FloatArray,
-    num_rows: IntArray,
+    next_positions: FloatArray,
+    next_fitness: FloatArray,
+    num_successes: IntArray,
+    normalized: FloatArray,
     histogram: FloatArray,
-    windowed: bool,
-) -> tuple[tuple[FloatArray, FloatArray, IntArray], tuple[FloatArray, FloatArray, FloatArray], FloatArray]:
-    """Do all of ``absorb`` in one compiled call: a call from Python costs as much as the work on one run."""
-    selected = select_better(positions, fitness, trials, trial_fitness)
-    summary = _summarize(selected[1], reference, histogram.shape[1])
-    return selected, summary, push_histogram(rows, num_rows, histogram, windowed)
+    best_error: FloatArray,
+) -> None:
+    """Do the work of ``absorb`` in one call, into given arrays.
+
+    From Python, a call costs as much as the work on one run, and so does every array that a call returns.
+    """
+    select_better(positions, fitness, trials, trial_fitness, next_positions, next_fitness, num_successes)
+    _summarize(next_fitness, reference, normalized, histogram, best_error)
 
 
 def start(
@@ -106,7 +114,9 @@ def start(
     """
     population = initialize(positions, fitness)
     reference = _find_reference(population.fitness, optimum)
-    normalized, histogram, best_error = _summarize(population.fitness, reference, settings.num_bins)
+    normalized, histogram = np.empty_like(fitness), np.empty((len(positions), settings.num_bins))
+    best_error = np.empty_like(reference)
+    _summarize(population.fitness, reference, normalized, histogram, best_error)
     return RunState(
         population=population,
         history=HistogramHistory.empty(len(positions), settings.num_bins, settings.history_window),
@@ -169,34 +179,42 @@ def breed(
 def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray) -> RunState:
     """Return the state one generation later, given the trials (R, N, D) and their values (R, N)."""
     before, history = state.population, state.history
-    (positions, fitness, num_successes), (normalized, histogram, best_error), rows = _select_and_summarize(
-        before.positions,
-        before.fitness,
-        trials,
-        trial_fitness,
-        state.reference,
-        history.rows,
-        history.num_rows,
-        state.histogram,
-        history.windowed,
+    after = Population(
+        positions=np.empty_like(before.positions),
+        fitness=np.empty_like(before.fitness),
+        evaluations=before.evaluations + before.fitness.shape[1],
+        generation=before.generation + 1,
+        num_successes=np.empty_like(before.num_successes),
     )
-    return RunState(
-        population=Population(
-            positions=positions,
-            fitness=fitness,
-            evaluations=before.evaluations + fitness.shape[1],
-            generation=before.generation + 1,
-            num_successes=num_successes,
+    following = RunState(
+        population=after,
+        history=HistogramHistory(
+            push_histogram(history.rows, history.num_rows, state.histogram, history.windowed),
+            history.num_rows + 1,
+            history.windowed,
         ),
-        history=HistogramHistory(rows, history.num_rows + 1, history.windowed),
-        normalized_fitness=normalized,
-        histogram=histogram,
-        best_error=best_error,
+        normalized_fitness=np.empty_like(before.fitness),
+        histogram=np.empty_like(state.histogram),
+        best_error=np.empty_like(state.best_error),
         initial_error=state.initial_error,
         reference=state.reference,
         has_optimum=state.has_optimum,
         keys=state.keys,
     )
+    _absorb(
+        before.positions,
+        before.fitness,
+        trials,
+        trial_fitness,
+        state.reference,
+        after.positions,
+        after.fitness,
+        after.num_successes,
+        following.normalized_fitness,
+        following.histogram,
+        following.best_error,
+    )
+    return following
 
 
 def advance(

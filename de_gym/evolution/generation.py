@@ -36,8 +36,9 @@ def breed(
     lower: FloatArray,
     upper: FloatArray,
     repair: int,
-) -> FloatArray:
-    """Return the trials (N, D) of one run.
+    trials: FloatArray,
+) -> None:
+    """Write the trials (N, D) of one run to ``trials``.
 
     Mutation, repair and crossover are done in one pass over the coordinates. Parents lie inside the box, so repairing
     a donor before crossover gives what repairing the trial after it would.
@@ -50,13 +51,13 @@ def breed(
         lower: Lower bounds, shape (D,).
         upper: Upper bounds, shape (D,).
         repair: A value of ``BOUND_REPAIRS``.
+        trials: Where the result goes, shape (N, D).
     """
     size, dimension = parents.shape
     pbest = pick_leading(uniforms[:size], num_pbest)
     others = pick_distinct(uniforms[size : 3 * size].reshape(2, size), size)
     forced = pick_leading(uniforms[3 * size : 4 * size], dimension)
     crossing = uniforms[4 * size :].reshape(-1, size, dimension)
-    trials = np.empty_like(parents)
     for i in range(size):
         best, plus, minus = pbest[i], others[0, i], others[1, i]
         factor, rate = actions[i], positive_or_never(actions[size + i])
@@ -73,7 +74,6 @@ def breed(
                 donor = to_fresh(donor, crossing[1, i, j], low, high)
             crossed = (crossing[0, i, j] <= rate) | (j == forced[i])
             trials[i, j] = donor if crossed else parent
-    return trials
 
 
 @compiled
@@ -95,23 +95,29 @@ def breed_all(
     trials = np.empty_like(positions)
     for run in range(positions.shape[0]):
         uniforms = expand_uniforms(keys[run], generation[run], num_drawn)
-        trials[run] = breed(positions[run], actions[run], num_pbest[run], uniforms, lower[run], upper[run], repair)
+        run_bounds = lower[run], upper[run]
+        breed(positions[run], actions[run], num_pbest[run], uniforms, *run_bounds, repair, trials[run])
     return trials
 
 
 @compiled
 def select_better(
-    positions: FloatArray, fitness: FloatArray, trials: FloatArray, trial_fitness: FloatArray
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Return the next populations, sorted best first, and how many trials replaced their parent in each run.
+    positions: FloatArray,
+    fitness: FloatArray,
+    trials: FloatArray,
+    trial_fitness: FloatArray,
+    next_positions: FloatArray,
+    next_fitness: FloatArray,
+    num_successes: IntArray,
+) -> None:
+    """Write the next populations of R runs, sorted best first, and how many trials replaced their parent in each.
 
-    A trial replaces its parent where it is not worse.
+    A trial replaces its parent where it is not worse. The last three arguments receive the result: (R, N, D), (R, N)
+    and (R,).
     """
-    num_runs = positions.shape[0]
-    next_positions, next_fitness = np.empty_like(positions), np.empty_like(fitness)
-    num_successes = np.zeros(num_runs, np.int64)
-    for run in range(num_runs):
+    for run in range(positions.shape[0]):
         better = np.minimum(fitness[run], trial_fitness[run])
+        num_successes[run] = 0
         for rank, individual in enumerate(rank_by_fitness(better)):
             next_fitness[run, rank] = better[individual]
             replaced = trial_fitness[run, individual] <= fitness[run, individual]
@@ -120,4 +126,3 @@ def select_better(
             # Element by element: assigning a slice costs more than the ten numbers in it.
             for j in range(positions.shape[2]):
                 next_positions[run, rank, j] = survivors[run, individual, j]
-    return next_positions, next_fitness, num_successes

@@ -40,15 +40,27 @@ def step(population: Population, problems: ProblemBatch, keys, repair: str = "mi
         BOUND_REPAIRS[repair],
         num_uniforms(size, dimension, repair),
     )
-    selected = select_better(population.positions, population.fitness, trials, problems.evaluate(trials))
+    selected = select(population.positions, population.fitness, trials, problems.evaluate(trials))
     return Population(selected[0], selected[1], population.evaluations + size, population.generation + 1, selected[2])
+
+
+def select(positions, fitness, trials, trial_fitness):
+    chosen = np.empty_like(positions), np.empty_like(fitness), np.empty(len(positions), np.int64)
+    select_better(positions, fitness, trials, trial_fitness, *chosen)
+    return chosen
+
+
+def bred(parents, *arguments) -> np.ndarray:
+    trials = np.empty_like(parents)
+    breed(parents, *arguments, trials)
+    return trials
 
 
 def test_generation_by_hand():
     parents, actions = np.array([[0.0], [1.0], [3.0], [7.0]]), np.repeat([0.5, 1.0], 4)
     uniforms = np.zeros(num_uniforms(4, 1, "midpoint"))
     # p-best is rank 1 of one candidate; the smallest uniforms pick the first rows that are free: r1 then r2
-    trials = breed(parents, actions, 1, uniforms, np.array([-10.0]), np.array([10.0]), BOUND_REPAIRS["midpoint"])
+    trials = bred(parents, actions, 1, uniforms, np.array([-10.0]), np.array([10.0]), BOUND_REPAIRS["midpoint"])
     # x_i + 0.5 (0 - x_i) + 0.5 (x_r1 - x_r2) with (r1, r2) = (1, 2), (0, 2), (0, 1), (0, 1)
     np.testing.assert_allclose(trials[:, 0], [-1.0, 0.5 - 1.5, 1.5 - 0.5, 3.5 - 0.5])
 
@@ -57,8 +69,8 @@ def test_first_half_of_the_actions_scales_and_second_half_crosses():
     parents = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 3.0], [7.0, 7.0]])
     uniforms = np.full(num_uniforms(4, 2, "midpoint"), 0.5)
     bounds = (np.full(2, -10.0), np.full(2, 10.0))
-    only_factors = breed(parents, np.repeat([1.0, 0.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
-    only_rates = breed(parents, np.repeat([0.0, 1.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
+    only_factors = bred(parents, np.repeat([1.0, 0.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
+    only_rates = bred(parents, np.repeat([0.0, 1.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
     assert ((only_factors != parents).sum(axis=1) <= 1).all()  # nothing but the forced coordinate
     np.testing.assert_array_equal(only_rates, parents)  # all coordinates of donors that equal their parents
 
@@ -85,7 +97,7 @@ def test_one_pass_equals_the_operators_one_after_the_other(repair):
         "resample": lambda: operators.repair_resample(trials, crossing[1], lower, upper),
     }[repair]()
     assert (trials != repaired).any()
-    ours = breed(parents, actions, num_pbest, uniforms, lower, upper, BOUND_REPAIRS[repair])
+    ours = bred(parents, actions, num_pbest, uniforms, lower, upper, BOUND_REPAIRS[repair])
     np.testing.assert_array_equal(ours, repaired)
 
 
@@ -93,7 +105,7 @@ def test_selection_keeps_the_better_accepts_ties_and_sorts():
     positions = np.array([[[1.0], [2.0], [3.0]]])
     trials = np.array([[[10.0], [20.0], [30.0]]])
     fitness, trial_fitness = np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 5.0, 0.5]])
-    next_positions, next_fitness, num_successes = select_better(positions, fitness, trials, trial_fitness)
+    next_positions, next_fitness, num_successes = select(positions, fitness, trials, trial_fitness)
     np.testing.assert_array_equal(next_fitness, [[0.5, 1.0, 2.0]])
     np.testing.assert_array_equal(next_positions[0, :, 0], [30.0, 10.0, 2.0])
     np.testing.assert_array_equal(num_successes, [2])
@@ -141,7 +153,7 @@ def test_pbest_comes_from_the_leading_individuals_only():
     parents = np.arange(20.0)[:, None]
     uniforms = np.random.default_rng(0).random(num_uniforms(20, 1, "clip"))
     uniforms[20:60] = 0.0  # r1 and r2 fixed: the donors differ only through p-best
-    trials = breed(parents, np.ones(40), 3, uniforms, np.array([-99.0]), np.array([99.0]), BOUND_REPAIRS["clip"])
+    trials = bred(parents, np.ones(40), 3, uniforms, np.array([-99.0]), np.array([99.0]), BOUND_REPAIRS["clip"])
     # with F = 1 the donor is x_pbest + x_r1 - x_r2, and x_r1 - x_r2 = -1 from the fourth individual on
     assert set(trials[3:, 0] + 1.0) == {0.0, 1.0, 2.0}
 

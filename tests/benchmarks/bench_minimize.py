@@ -1,0 +1,113 @@
+"""minimize() beside scipy's differential_evolution: overhead per evaluation, and values at equal evaluations.
+
+Run: python tests/benchmarks/bench_minimize.py            (the overhead, as a ratio measured in one run)
+     python tests/benchmarks/bench_minimize.py --problems (a table of values on standard problems)
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import differential_evolution
+
+from de_gym import minimize
+
+BUDGET_PER_DIMENSION = 2000
+SEEDS = range(5)
+
+
+def sphere(points):
+    return np.sum((points - 0.7) ** 2, axis=-1)
+
+
+def rosenbrock(points):
+    return np.sum(100.0 * (points[..., 1:] - points[..., :-1] ** 2) ** 2 + (1.0 - points[..., :-1]) ** 2, axis=-1)
+
+
+def rastrigin(points):
+    moved = points - 0.7
+    return np.sum(moved**2 - 10.0 * np.cos(2.0 * np.pi * moved) + 10.0, axis=-1)
+
+
+def noisy_sphere(points):
+    # Noise that is a function of the point, so that every method meets the same one and runs repeat.
+    noise = np.sin(1e6 * points.sum(axis=-1))
+    return sphere(points) * (1.0 + 0.1 * noise)
+
+
+def nan_sphere(points):
+    return np.where(points[..., 0] < 0.0, np.nan, sphere(points))
+
+
+def pressure_vessel(points):
+    """Cost of a cylindrical vessel (Sandgren, 1990), continuous, constraints as quadratic penalties."""
+    shell, head, radius, length = np.moveaxis(points, -1, 0)
+    cost = 0.6224 * shell * radius * length + 1.7781 * head * radius**2
+    cost = cost + 3.1661 * shell**2 * length + 19.84 * shell**2 * radius
+    volume = np.pi * radius**2 * length + 4.0 / 3.0 * np.pi * radius**3
+    violations = [0.0193 * radius - shell, 0.00954 * radius - head, (1_296_000.0 - volume) / 1e4, length - 240.0]
+    return cost + sum(1e6 * np.maximum(violation, 0.0) ** 2 for violation in violations)
+
+
+PROBLEMS: list[tuple[str, Callable, list[tuple[float, float]]]] = [
+    (f"{function.__name__}, n = {dimension}", function, [(-5.0, 5.0)] * dimension)
+    for function in (sphere, rosenbrock, rastrigin, noisy_sphere, nan_sphere)
+    for dimension in (2, 5, 10, 30, 50)
+]
+PROBLEMS.append(
+    ("pressure vessel, n = 4", pressure_vessel, [(0.0625, 6.1875), (0.0625, 6.1875), (10.0, 200.0), (10.0, 200.0)])
+)
+
+
+def run_scipy(function: Callable, bounds: list[tuple[float, float]], budget: int, seed: int):
+    """Return scipy's result after the same number of evaluations, without its early stop and polishing."""
+    size = max(5, 15 * len(bounds))
+    return differential_evolution(
+        lambda columns: np.nan_to_num(function(columns.T), nan=1e300),
+        bounds,
+        popsize=size / len(bounds),
+        maxiter=budget // size - 1,
+        tol=0.0,
+        polish=False,
+        rng=np.random.default_rng(seed),
+        vectorized=True,
+        updating="deferred",
+    )
+
+
+def print_values() -> None:
+    """Print the median best value of each method after the same number of evaluations."""
+    print(f"Median of {len(SEEDS)} runs, {BUDGET_PER_DIMENSION} evaluations per coordinate\n")
+    print("| problem | learned | jso | scipy |\n|---|---|---|---|")
+    for name, function, bounds in PROBLEMS:
+        budget = max(BUDGET_PER_DIMENSION * len(bounds), 5000)
+        options = {"max_evaluations": budget, "vectorized": True}
+        learned = [minimize(function, bounds, seed=seed, **options).fun for seed in SEEDS]
+        jso = [minimize(function, bounds, method="jso", seed=seed, **options).fun for seed in SEEDS]
+        scipy = [run_scipy(function, bounds, budget, seed).fun for seed in SEEDS]
+        print(f"| {name} | " + " | ".join(f"{np.median(values):.3g}" for values in (learned, jso, scipy)) + " |")
+
+
+def print_overhead() -> None:
+    """Print CPU time per evaluation of both, on one vectorised function, and their ratio."""
+    bounds, budget = [(-5.0, 5.0)] * 10, 20_000
+    ours, theirs = [], []
+    for seed in range(8):
+        start = time.process_time()
+        result = minimize(rosenbrock, bounds, max_evaluations=budget, seed=seed, vectorized=True)
+        ours.append((time.process_time() - start) / result.nfev)
+        start = time.process_time()
+        run_scipy(rosenbrock, bounds, budget, seed)
+        theirs.append((time.process_time() - start) / budget)
+    ratio = np.median(ours[1:]) / np.median(theirs[1:])
+    print(
+        f"minimize {np.median(ours[1:]) * 1e6:.2f} us, scipy {np.median(theirs[1:]) * 1e6:.2f} us per evaluation, "
+        f"ratio {ratio:.2f} (bound 1)"
+    )
+
+
+if __name__ == "__main__":
+    print_values() if "--problems" in sys.argv else print_overhead()
