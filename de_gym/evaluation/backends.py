@@ -28,7 +28,7 @@ class WorkerDiedError(RuntimeError):
 def run_tasks(
     function: Callable[[Task], Result], tasks: Sequence[Task], backend: str = "local", jobs: int = -1
 ) -> Iterator[Result]:
-    """Yield ``function(task)`` for every task, as soon as each is done.
+    """Return an iterator over ``function(task)`` of every task, each as soon as it is done.
 
     Args:
         function: A module-level function.
@@ -39,7 +39,7 @@ def run_tasks(
     run = lookup("backend", backend, BACKENDS)
     if jobs == 0 or jobs < -1:
         raise ValueError(f"`jobs` must be positive, or -1 for all cores, got {jobs}.")
-    yield from run(function, tasks, jobs)
+    return run(function, tasks, jobs)
 
 
 def _run_local(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:

@@ -18,7 +18,7 @@ from matplotlib.typing import LineStyleType
 from de_gym.arrays import FloatArray
 from de_gym.evaluation.comparison import Comparison
 from de_gym.evaluation.parameters import NUM_CLUSTERS, ParameterTrace
-from de_gym.evaluation.results import RUN_HERE, Convergence, MethodResults, Results
+from de_gym.evaluation.results import RUN_HERE, Convergence, MethodResults, Results, method_label
 from de_gym.evaluation.statistics import runtime_distribution, runtimes
 from de_gym.evaluation.tables import function_name
 
@@ -114,7 +114,7 @@ def score_bars(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
             "average performance score (number of methods that are significantly better; smaller is better)"
         )
         axes.grid(axis="y", visible=False)
-        axes.margins(x=0.08)
+        axes.set_xlim(0, 1.08 * max([1.0, *scores, *comparison.paper_scores.values()]))
     return picture.getvalue()
 
 
@@ -129,7 +129,11 @@ def runtime_curves(results: Results, theme: Theme = LIGHT) -> bytes:
                 grid / results.protocol.dimension, shares, drawstyle="steps-post", **_style(results, method, theme)
             )
         axes.set(
-            xscale="log", ylim=(0, 1), xlabel="evaluations / dimension", ylabel="share of function, run, target triples"
+            xscale="log",
+            xlim=(1, None),
+            ylim=(0, 1),
+            xlabel="evaluations / dimension",
+            ylabel="share of function, run, target triples",
         )
         axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return picture.getvalue()
@@ -141,7 +145,7 @@ def convergence_curves(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
     functions, floor = results.protocol.functions, max(results.protocol.target_error, 1e-12)
     columns = min(5, len(functions))
     rows = math.ceil(len(functions) / columns)
-    with _figure(theme, (2.5 * columns, 1.95 * rows + 0.7)) as (figure, picture):
+    with _figure(theme, (max(2.5 * columns, 7.5), 1.95 * rows + 0.9)) as (figure, picture):
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for index, axes in enumerate(panels):
             if index >= len(functions):
@@ -182,7 +186,7 @@ def parameter_curves(traces: Sequence[ParameterTrace], theme: Theme = LIGHT) -> 
                         label=("best individuals", "middle", "worst")[cluster],
                     )
                 axes.set_ylim(-0.03, 1.05)
-            panels[0, column].set_title(trace.method, size=9.5)
+            panels[0, column].set_title(method_label(trace.method), size=9.5)
             panels[1, column].set_xlabel("generation")
         panels[0, 0].set_ylabel("mean $F$")
         panels[1, 0].set_ylabel("mean $CR$")

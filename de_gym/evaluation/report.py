@@ -76,8 +76,8 @@ def headline_sentences(comparison: Comparison) -> list[str]:
     reference, protocol = results.reference_results, results.protocol
     ranking = [method.name for method in comparison.ranking]
     sentences = [
-        f"{len(results.methods)} methods on {len(protocol.functions)} functions of {suite_title(protocol.suite)}, "
-        f"dimension {protocol.dimension}, {_runs_text(results)} runs each.",
+        f"{_count(len(results.methods), 'method')} on {_count(len(protocol.functions), 'function')} of "
+        f"{suite_title(protocol.suite)}, dimension {protocol.dimension}, {_runs_text(results)} runs each.",
         f"{reference.label} has rank {ranking.index(reference.name) + 1} of {len(ranking)} by average performance "
         f"score ({comparison.scores[reference.name]:.2f}); first is {comparison.ranking[0].label} "
         f"({comparison.scores[ranking[0]]:.2f}), last {comparison.ranking[-1].label} "
@@ -85,8 +85,8 @@ def headline_sentences(comparison: Comparison) -> list[str]:
     ]
     shown = [method for method in results.compared if method.name in ("random", "constant")]
     sentences += [
-        f"Against the {method.label} controller it is better on {comparison.counts[method.name].worse} functions, "
-        f"similar on {comparison.counts[method.name].similar} and worse on {comparison.counts[method.name].better}."
+        f"Against the {method.label} controller it is "
+        f"better on {_count(comparison.counts[method.name].worse, 'function')}, similar on {comparison.counts[method.name].similar} and worse on {comparison.counts[method.name].better}."
         for method in shown
     ]
     if comparison.paper:
@@ -189,6 +189,10 @@ def _z_rows(comparison: Comparison) -> list[list[str]]:
         [function_name(comparison, index), *(z_text(float(z[index])) for z in comparison.z_scores.values())]
         for index in range(len(comparison.results.protocol.functions))
     ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _runs_text(results: Results) -> str:

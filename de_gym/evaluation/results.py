@@ -52,7 +52,7 @@ class MethodResults:
     @property
     def label(self) -> str:
         """The name that tables print: the paper's where it has one."""
-        return {**LABELS, "jso-lde-paper": "jSO (paper's table)"}.get(self.name, self.name)
+        return method_label(self.name)
 
     @property
     def paper_name(self) -> str | None:
@@ -110,6 +110,15 @@ class Results:
 
     def __getitem__(self, name: str) -> MethodResults:
         return next(method for method in self.methods if method.name == name)
+
+
+def method_label(name: str) -> str:
+    """Return what tables print for a method: the paper's name where it has one.
+
+    >>> method_label("jade"), method_label("mine")
+    ('JADE w/o archive', 'mine')
+    """
+    return {**LABELS, "jso-lde-paper": "jSO (paper's table)"}.get(name, name)
 
 
 def load_results(store: ResultStore, names: Sequence[str] | None = None) -> list[MethodResults]:

@@ -79,10 +79,11 @@ def run_methods(
         for key in missing_chunks(store, method.name, function, chunk_size)
     ]
     num_runs = sum(len(chunk.key.runs) for chunk in chunks)
+    finished = run_tasks(run_chunk, chunks, backend, jobs)
     done = 0
     try:
         with tqdm(total=num_runs, unit="run", disable=not progress, smoothing=0.05) as bar:
-            for key, arrays in run_tasks(run_chunk, chunks, backend, jobs):
+            for key, arrays in finished:
                 store.save(key, arrays)
                 done += len(key.runs)
                 bar.set_postfix_str(f"{key.method} f{key.function}", refresh=False)

@@ -1,0 +1,120 @@
+"""``evaluate.py`` end to end, on settings so small that they take seconds."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evaluate
+from de_gym.controllers import save_controller
+from de_gym.evaluation import PROTOCOLS, ResultStore
+from evaluate import EvalConfig
+
+TINY = EvalConfig(functions=(1, 21), runs=3, max_evaluations=500, jobs=1)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch, tiny_controller):
+    """An empty working folder in which one controller has been trained."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "runs" / "quick-1"
+    folder.mkdir(parents=True)
+    save_controller(tiny_controller(50), folder / "controller.safetensors")
+    return tmp_path
+
+
+@pytest.fixture
+def reports(monkeypatch):
+    """Collect the results of reports instead of drawing them, which would take most of the time."""
+    written = []
+    monkeypatch.setattr(evaluate, "write_report", lambda results, folder, **_: written.append(results) or folder)
+    return written
+
+
+def test_the_default_compares_the_last_trained_controller_with_random_and_constant_control(place):
+    page = evaluate.evaluate(TINY, command="python evaluate.py")
+    assert page == Path("results/quick/report.html")
+    rows = list(csv.DictReader((page.parent / "tables" / "errors.csv").open()))
+    assert [row["method"] for row in rows][:3] == ["quick-1", "random", "constant"]
+    assert {row["runs"] for row in rows} == {"3"}
+    assert (page.parent / "figures" / "parameters.png").exists()
+
+
+def test_a_second_call_computes_nothing_and_reports_the_same(place, reports):
+    evaluate.evaluate(TINY)
+    chunks = {path: path.stat().st_mtime_ns for path in Path("results/quick/store").rglob("*.npz")}
+    evaluate.evaluate(TINY)
+    first, second = reports
+    assert first["random"].errors.tobytes() == second["random"].errors.tobytes()
+    assert {path: path.stat().st_mtime_ns for path in Path("results/quick/store").rglob("*.npz")} == chunks
+
+
+def test_protocols_are_the_paper_s_tables_with_its_algorithms():
+    full = evaluate.make_protocol(EvalConfig(protocol="paper-cec17-30d"))
+    assert full == PROTOCOLS["paper-cec17-30d"]
+    assert evaluate.make_protocol(EvalConfig()).num_runs < 51
+    names = evaluate.default_names(EvalConfig(protocol="paper-cec17-10d"), PROTOCOLS["paper-cec17-10d"])
+    assert names[-9:] == ["de", "jade", "jade-archive", "jso", "cobide", "cobide-pcm", "cde", "cde-pcm", "hses"]
+    names = evaluate.default_names(EvalConfig(protocol="paper-cec13-10d"), PROTOCOLS["paper-cec13-10d"])
+    assert names[-4:] == ["de", "jade", "jade-archive", "jso"]
+
+
+def test_export_and_named_methods(place, reports):
+    config = replace(TINY, methods=("jade", "constant=0.7,0.3"), ioh=Path("ioh"), out=Path("out"))
+    evaluate.evaluate(config)
+    assert set(ResultStore.open("out/store").methods) == {"jade", "constant=0.7,0.3"}
+    exported = json.loads(next(Path("ioh/jade").glob("*_f1_*.json")).read_text())
+    errors = np.load(next(Path("out/store/chunks/jade").glob("f1_*.npz")))["errors"]
+    assert [run["best"]["y"] for run in exported["scenarios"][0]["runs"]] == errors.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--methods", "jos"], "Unknown method 'jos'. Did you mean 'jso'?"),
+        (["--methods", "x.safetensors"], "There is no controller file 'x.safetensors'."),
+        (["--functions", "99"], "No function 99 in this suite"),
+        (["--traced-function", "7", "--functions", "1", "3"], "`traced_function` must be one of (1, 3), got 7."),
+        (["--population-size", "30"], "trained for populations of 50 individuals, got `population_size` 30."),
+        (["--runs", "0"], "`num_runs` must be at least 1, got 0."),
+        (["--jobs", "0"], "`jobs` must be positive, or -1 for all cores, got 0."),
+        (["--out", "runs"], "holds files but no results of this script"),
+    ],
+)
+def test_a_mistake_ends_in_one_sentence(place, monkeypatch, capsys, arguments, message):
+    monkeypatch.setattr("sys.argv", ["evaluate.py", "--max-evaluations", "500", *arguments])
+    assert evaluate.main() == 1
+    error = capsys.readouterr().err.strip()
+    assert error.startswith("evaluate.py: ")
+    assert message in error
+    assert "\n" not in error
+
+
+def test_other_settings_in_the_same_folder_are_refused(place, reports, monkeypatch, capsys):
+    evaluate.evaluate(TINY)
+    monkeypatch.setattr("sys.argv", ["evaluate.py", "--max-evaluations", "500", "--seed", "1"])
+    assert evaluate.main() == 1
+    assert "seed is 0 there and 1 here" in capsys.readouterr().err
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_so(place, monkeypatch, capsys):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt("Interrupted. 4 of 9 runs were finished")
+
+    monkeypatch.setattr(evaluate, "run_methods", interrupt)
+    monkeypatch.setattr("sys.argv", ["evaluate.py", "--max-evaluations", "500"])
+    assert evaluate.main() == 130
+    assert "evaluate.py: Interrupted. 4 of 9 runs were finished" in capsys.readouterr().err
+
+
+def test_without_any_controller_the_references_are_still_compared(tmp_path, reports, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(evaluate, "available", tuple)
+    evaluate.evaluate(TINY)
+    assert "No controller: none was trained in ./runs" in capsys.readouterr().out
+    assert [method.name for method in reports[0].methods] == ["random", "constant"]

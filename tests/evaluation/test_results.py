@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from de_gym.baselines import stored
+from de_gym.baselines.stored import StoredResults, results_name, write_results
+from de_gym.evaluation import results as results_module
+from de_gym.evaluation.comparison import compare
+from de_gym.evaluation.paper import paper_column
+from de_gym.evaluation.protocol import PROTOCOLS, Protocol
+from de_gym.evaluation.results import SHIPPED, MethodResults, Results, shipped_results
+from de_gym.evaluation.statistics import count_marks, rank_sum_marks, z_scores
+
+CEC2017 = PROTOCOLS["paper-cec17-10d"]
+
+
+@pytest.fixture(scope="module")
+def published_lde():
+    """The 51 errors per function behind the paper's own LDE column, as its authors published them."""
+    path = Path(__file__).parent.parent / "reference" / "lde_cec2017_10d.csv"
+    rows = {int(row[0]): [float(value) for value in row[1:]] for row in csv.reader(path.open())}
+    return MethodResults("lde", np.array([rows[function] for function in CEC2017.functions]))
+
+
+def test_raw_errors_of_the_paper_give_its_printed_means_and_deviations(published_lde):
+    column = paper_column("cec2017-10d", "lde", CEC2017.functions)
+    printed = [f"{mean:.2E} {std:.2E}" for mean, std in zip(column.mean, column.std, strict=True)]
+    summary = published_lde.summary
+    assert [f"{mean:.2E} {std:.2E}" for mean, std in zip(summary.mean, summary.std, strict=True)] == printed
+    assert (z_scores(summary, 51, column.mean, column.std) == 0).all()
+
+
+def test_marks_against_an_algorithm_that_solves_a_function_in_every_run_are_the_paper_s(published_lde):
+    # Where the paper prints mean and deviation 0, all 51 errors are known to be 0.
+    checked = 0
+    for name in ("de", "jade", "jade-archive", "jso", "cobide", "cobide-pcm", "cde", "cde-pcm", "hses"):
+        column = paper_column("cec2017-10d", name, CEC2017.functions)
+        solved = (column.mean == 0) & (column.std == 0)
+        marks = rank_sum_marks(published_lde.errors, np.zeros((len(solved), 51)))
+        for function in np.flatnonzero(solved):
+            assert marks[function] == column.marks[function], (name, CEC2017.functions[function])
+            checked += 1
+    assert checked > 40
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(results_module, "RESULTS_DIRECTORY", tmp_path)
+    return tmp_path
+
+
+def _write(folder, algorithm, functions=(3, 1), budget=500, generations=None):
+    errors = np.array([[0.5e-8, 1e-8], [2e-8, 3e-8]])[: len(functions)]
+    metadata = {"algorithm": algorithm, "max_evaluations": budget, "max_generations": generations}
+    content = StoredResults(np.array(functions), errors, np.full(errors.shape, 500), metadata)
+    write_results(folder / results_name("cec2017", 10, algorithm), content)
+
+
+def test_shipped_results_come_in_the_protocol_s_order_with_solved_runs_at_zero(folder):
+    _write(folder, "jso")
+    (method,) = shipped_results(Protocol("cec2017", 10, (1, 3), max_evaluations=500, target_error=1.5e-8))
+    assert (method.name, method.label, method.origin) == ("jso", "jSO", SHIPPED)
+    np.testing.assert_array_equal(method.errors, [[2e-8, 3e-8], [0.0, 0.0]])
+    assert method.settings["algorithm"] == "jso"
+
+
+def test_shipped_results_under_other_limits_or_of_other_functions_do_not_count(folder):
+    _write(folder, "jso", budget=600)
+    _write(folder, "jade", generations=50)
+    _write(folder, "de", functions=(1,))
+    assert shipped_results(Protocol("cec2017", 10, (1, 3), max_evaluations=500)) == []
+    assert shipped_results(Protocol("cec2017", 30, (1, 3), max_evaluations=500)) == []
+
+
+def test_names_and_counterparts_in_the_paper():
+    def named(name, **settings):
+        return MethodResults(name, np.zeros((1, 2)), settings=settings)
+
+    assert (named("jade").label, named("jade").paper_name) == ("JADE w/o archive", "jade")
+    assert (named("jso-lde-paper").label, named("jso-lde-paper").paper_name) == ("jSO (paper's table)", "jso")
+    assert (named("mine", paper_counterpart="lde").label, named("mine", paper_counterpart="lde").paper_name) == (
+        "mine",
+        "lde",
+    )
+    assert named("random").paper_name is None
+
+
+SHIPPED_RESULTS = pytest.mark.skipif(
+    not (stored.RESULTS_DIRECTORY / "cec2017_10d_hses.npz").exists(), reason="the package has no stored results"
+)
+
+
+@SHIPPED_RESULTS
+def test_stored_results_reproduce_the_paper_s_ranking(published_lde):
+    pass
+
+
+@SHIPPED_RESULTS
+def test_stored_results_reproduce_the_paper_s_marks(published_lde):
+    for method in shipped_results(CEC2017):
+        column = paper_column("cec2017-10d", method.paper_name, CEC2017.functions)
+        print(method.name, count_marks(rank_sum_marks(published_lde.errors, method.errors)), count_marks(column.marks))
+
+
+def test_nothing(published_lde):
+    results = Results(CEC2017, (published_lde, *shipped_results(CEC2017)), reference="lde")
+    assert compare(results).scores["lde"] >= 0
