@@ -18,6 +18,7 @@ from numba import njit
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
+# The layers that hold kernels, lowest first.
 _LAYERS = ("problems", "evolution", "envs", "baselines", "controllers")
 
 
@@ -41,7 +42,7 @@ def compiled(function: Kernel) -> Kernel:
     # only loss is the protection described above, hence no error when a future numba renames it.
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if cache_file is not None and hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = _source_stamp(function.__module__.split(".")[1])
+        cache_file._source_stamp = _source_stamp(function.__module__.split(".")[-2])
     return cast(Kernel, dispatcher)
 
 

@@ -38,3 +38,18 @@ def load(
         if hashlib.sha256(path.read_bytes()).hexdigest() != expected:
             raise ValueError(f"The packaged controller {name_or_path!r} does not match its checksum: reinstall it.")
         return load_controller(path, population_size=population_size, deterministic=deterministic)
+
+
+def default_controller(dimension: int) -> RecurrentController:
+    """Return the shipped controller that was trained nearest to ``dimension``; the smaller one of two equally near."""
+    if not CHECKSUMS:
+        raise ValueError("No controller comes with this version of the package: pass the path of one.")
+    shipped = [load(name) for name in available()]
+    return min(
+        shipped,
+        key=lambda controller: (abs(_trained_dimension(controller) - dimension), _trained_dimension(controller)),
+    )
+
+
+def _trained_dimension(controller: RecurrentController) -> int:
+    return int(str(controller.info.env_settings["dimension"]))

@@ -82,7 +82,7 @@ def _select_and_summarize(
     num_rows: IntArray,
     histogram: FloatArray,
     windowed: bool,
-):  # type: ignore[no-untyped-def]  # a long tuple, unpacked at its one call
+) -> tuple[tuple[FloatArray, FloatArray, IntArray], tuple[FloatArray, FloatArray, FloatArray], FloatArray]:
     """Do all of ``absorb`` in one compiled call: a call from Python costs as much as the work on one run."""
     selected = select_better(positions, fitness, trials, trial_fitness)
     summary = _summarize(selected[1], reference, histogram.shape[1])
@@ -105,11 +105,7 @@ def start(
         settings: The decision process.
     """
     population = initialize(positions, fitness)
-    best, worst = population.fitness[:, 0], _worst_finite(population.fitness)
-    has_optimum = np.isfinite(optimum)
-    # Worst and best are equal where a population is flat; any positive gap will do then.
-    gap = np.where(worst > best, worst - best, 1.0)
-    reference = np.where(has_optimum, optimum, np.where(np.isfinite(best), best - gap, 0.0))
+    reference = _find_reference(population.fitness, optimum)
     normalized, histogram, best_error = _summarize(population.fitness, reference, settings.num_bins)
     return RunState(
         population=population,
@@ -119,15 +115,29 @@ def start(
         best_error=best_error,
         initial_error=best_error,
         reference=reference,
-        has_optimum=has_optimum,
+        has_optimum=np.isfinite(optimum),
         keys=keys,
     )
 
 
-def _worst_finite(fitness: FloatArray) -> FloatArray:
-    """Return the largest finite value of each run, or its best value where none is finite."""
-    finite: FloatArray = np.where(np.isfinite(fitness), fitness, fitness[:, :1])
-    return np.asarray(finite.max(axis=1))
+@compiled
+def _find_reference(fitness: FloatArray, optimum: FloatArray) -> FloatArray:
+    """Return the value that counts as error 0 in each run, shape (R,), given sorted initial fitness (R, N)."""
+    reference = np.empty_like(optimum)
+    for run in range(len(optimum)):
+        best = worst = fitness[run, 0]
+        for value in fitness[run]:
+            if np.isfinite(value):
+                worst = value
+        if np.isfinite(optimum[run]):
+            reference[run] = optimum[run]
+        elif not np.isfinite(best):
+            reference[run] = 0.0
+        else:
+            # Any positive gap will do where the population is flat; huge values must not overflow.
+            gap = worst - best if worst > best else 1.0
+            reference[run] = max(best - gap, -np.finfo(np.float64).max)
+    return reference
 
 
 def breed(

@@ -6,17 +6,15 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.compiling import compiled
-from de_gym.evolution.operators import (
-    cross_binomial,
-    mutate_current_to_pbest,
-    pick_distinct,
-    pick_leading,
-    rank_by_fitness,
-    repair_clip,
-    repair_midpoint,
-    repair_reflect,
-    repair_resample,
+from de_gym.evolution.coordinates import (
+    move_to_pbest,
+    positive_or_never,
+    to_bound,
+    to_fresh,
+    to_midpoint,
+    to_mirror,
 )
+from de_gym.evolution.operators import pick_distinct, pick_leading, rank_by_fitness
 from de_gym.evolution.streams import KeyArray, expand_uniforms
 
 # Ways to bring a trial back into the box; the numbers are what the compiled code switches on.
@@ -39,7 +37,10 @@ def breed(
     upper: FloatArray,
     repair: int,
 ) -> FloatArray:
-    """Return the trials (N, D) of one run: mutate, cross, repair.
+    """Return the trials (N, D) of one run.
+
+    Mutation, repair and crossover are done in one pass over the coordinates. Parents lie inside the box, so repairing
+    a donor before crossover gives what repairing the trial after it would.
 
     Args:
         parents: Shape (N, D), best individual first.
@@ -54,17 +55,25 @@ def breed(
     pbest = pick_leading(uniforms[:size], num_pbest)
     others = pick_distinct(uniforms[size : 3 * size].reshape(2, size), size)
     forced = pick_leading(uniforms[3 * size : 4 * size], dimension)
-    crossing = uniforms[4 * size : (4 + dimension) * size].reshape(size, dimension)
-    factors, rates = actions[:size], actions[size:]
-    donors = mutate_current_to_pbest(parents, parents, factors, factors, pbest, others[0], others[1])
-    trials = cross_binomial(parents, donors, rates, crossing, forced)
-    if repair == 0:
-        return repair_midpoint(trials, parents, lower, upper)
-    if repair == 1:
-        return repair_clip(trials, lower, upper)
-    if repair == 2:
-        return repair_reflect(trials, lower, upper)
-    return repair_resample(trials, uniforms[(4 + dimension) * size :].reshape(size, dimension), lower, upper)
+    crossing = uniforms[4 * size :].reshape(-1, size, dimension)
+    trials = np.empty_like(parents)
+    for i in range(size):
+        best, plus, minus = pbest[i], others[0, i], others[1, i]
+        factor, rate = actions[i], positive_or_never(actions[size + i])
+        for j in range(dimension):
+            parent, low, high = parents[i, j], lower[j], upper[j]
+            donor = move_to_pbest(parent, parents[best, j], parents[plus, j], parents[minus, j], factor, factor)
+            if repair == 0:
+                donor = to_midpoint(donor, parent, low, high)
+            elif repair == 1:
+                donor = to_bound(donor, low, high)
+            elif repair == 2:
+                donor = to_mirror(donor, low, high)
+            else:
+                donor = to_fresh(donor, crossing[1, i, j], low, high)
+            crossed = (crossing[0, i, j] <= rate) | (j == forced[i])
+            trials[i, j] = donor if crossed else parent
+    return trials
 
 
 @compiled
@@ -105,9 +114,10 @@ def select_better(
         better = np.minimum(fitness[run], trial_fitness[run])
         for rank, individual in enumerate(rank_by_fitness(better)):
             next_fitness[run, rank] = better[individual]
-            if trial_fitness[run, individual] <= fitness[run, individual]:
-                next_positions[run, rank] = trials[run, individual]
-                num_successes[run] += 1
-            else:
-                next_positions[run, rank] = positions[run, individual]
+            replaced = trial_fitness[run, individual] <= fitness[run, individual]
+            num_successes[run] += replaced
+            survivors = trials if replaced else positions
+            # Element by element: assigning a slice costs more than the ten numbers in it.
+            for j in range(positions.shape[2]):
+                next_positions[run, rank, j] = survivors[run, individual, j]
     return next_positions, next_fitness, num_successes

@@ -10,6 +10,14 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.compiling import compiled
+from de_gym.evolution.coordinates import (
+    move_to_pbest,
+    positive_or_never,
+    to_bound,
+    to_fresh,
+    to_midpoint,
+    to_mirror,
+)
 
 # Up to this size insertion is the faster of two stable sorts, the more so on populations that are nearly sorted.
 _INSERTION_LIMIT = 128
@@ -85,11 +93,16 @@ def mutate_current_to_pbest(
     """
     donors = np.empty_like(positions)
     for i in range(positions.shape[0]):
-        factor, weight = scale_factors[i], pbest_weights[i]
-        current, best = positions[i], positions[pbest[i]]
-        plus, minus = positions[r1[i]], pool[r2[i]]
+        best, plus, minus = pbest[i], r1[i], r2[i]
         for j in range(positions.shape[1]):
-            donors[i, j] = current[j] + weight * (best[j] - current[j]) + factor * (plus[j] - minus[j])
+            donors[i, j] = move_to_pbest(
+                positions[i, j],
+                positions[best, j],
+                positions[plus, j],
+                pool[minus, j],
+                pbest_weights[i],
+                scale_factors[i],
+            )
     return donors
 
 
@@ -142,10 +155,8 @@ def cross_binomial(
     """
     trials = np.empty_like(parents)
     for i in range(parents.shape[0]):
-        # A rate of zero takes nothing but the forced coordinate, even where a uniform is exactly zero.
-        rate = crossover_rates[i] if crossover_rates[i] > 0.0 else -1.0
+        rate = positive_or_never(crossover_rates[i])
         for j in range(parents.shape[1]):
-            # Both are read first, so that the choice compiles to a blend and not to an unpredictable branch.
             donor, parent = donors[i, j], parents[i, j]
             trials[i, j] = donor if uniforms[i, j] <= rate else parent
         if forced_dimension[i] >= 0:
@@ -154,16 +165,33 @@ def cross_binomial(
 
 
 @compiled
+def force_when_empty(uniforms: FloatArray, crossover_rates: FloatArray, picks: FloatArray) -> IntArray:
+    """Return a forced coordinate for those crossovers alone that would take nothing, -1 for the others.
+
+    Args:
+        uniforms: The numbers of the crossover, shape (N, D).
+        crossover_rates: CR of each individual, shape (N,).
+        picks: Uniforms that choose the coordinate, shape (N,).
+
+    Returns:
+        ``forced_dimension`` of ``cross_binomial``, shape (N,).
+
+    Reference: Tvrdik, Competitive Differential Evolution (2006).
+    """
+    forced = pick_leading(picks, uniforms.shape[1])
+    for i in range(uniforms.shape[0]):
+        if crossover_rates[i] > 0.0 and uniforms[i].min() <= crossover_rates[i]:
+            forced[i] = -1
+    return forced
+
+
+@compiled
 def repair_midpoint(trials: FloatArray, parents: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Return trials with each outside coordinate moved halfway between its parent's and the violated bound."""
     repaired = np.empty_like(trials)
     for i in range(trials.shape[0]):
         for j in range(trials.shape[1]):
-            value, low, high = trials[i, j], lower[j], upper[j]
-            bound = low if value < low else high
-            outside = value < low or value > high
-            midpoint = 0.5 * (parents[i, j] + bound)
-            repaired[i, j] = midpoint if outside else value
+            repaired[i, j] = to_midpoint(trials[i, j], parents[i, j], lower[j], upper[j])
     return repaired
 
 
@@ -173,7 +201,7 @@ def repair_clip(trials: FloatArray, lower: FloatArray, upper: FloatArray) -> Flo
     repaired = np.empty_like(trials)
     for i in range(trials.shape[0]):
         for j in range(trials.shape[1]):
-            repaired[i, j] = min(max(trials[i, j], lower[j]), upper[j])
+            repaired[i, j] = to_bound(trials[i, j], lower[j], upper[j])
     return repaired
 
 
@@ -183,12 +211,21 @@ def repair_reflect(trials: FloatArray, lower: FloatArray, upper: FloatArray) -> 
     repaired = np.empty_like(trials)
     for i in range(trials.shape[0]):
         for j in range(trials.shape[1]):
-            value, width = trials[i, j], upper[j] - lower[j]
-            if value < lower[j] or value > upper[j]:
-                phase = (value - lower[j]) % (2.0 * width)
-                value = lower[j] + (phase if phase <= width else 2.0 * width - phase)
-                value = min(max(value, lower[j]), upper[j])
-            repaired[i, j] = value
+            repaired[i, j] = to_mirror(trials[i, j], lower[j], upper[j])
+    return repaired
+
+
+@compiled
+def repair_reflect_once(trials: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Return trials mirrored once at the violated bound, and set to the other bound where they overshoot that."""
+    repaired = np.empty_like(trials)
+    for i in range(trials.shape[0]):
+        for j in range(trials.shape[1]):
+            value, low, high = trials[i, j], lower[j], upper[j]
+            bound = low if value < low else high
+            mirrored = min(max(2.0 * bound - value, low), high)
+            outside = value < low or value > high
+            repaired[i, j] = mirrored if outside else value
     return repaired
 
 
@@ -198,10 +235,7 @@ def repair_resample(trials: FloatArray, uniforms: FloatArray, lower: FloatArray,
     repaired = np.empty_like(trials)
     for i in range(trials.shape[0]):
         for j in range(trials.shape[1]):
-            value = trials[i, j]
-            if value < lower[j] or value > upper[j]:
-                value = lower[j] + uniforms[i, j] * (upper[j] - lower[j])
-            repaired[i, j] = value
+            repaired[i, j] = to_fresh(trials[i, j], uniforms[i, j], lower[j], upper[j])
     return repaired
 
 

@@ -1,7 +1,7 @@
 """Random streams inside compiled code: a run's 64-bit key and a generation number determine every uniform.
 
 A population consumes hundreds of uniforms a generation; drawn through numpy they would cost a large part of what the
-function evaluations do. Here they come from a xoshiro256+ generator, seeded anew for each generation by SplitMix64 as
+function evaluations do. Here they come from a xoshiro256++ generator, seeded anew for each generation by SplitMix64 as
 its authors recommend. The key is drawn once per run from the run's numpy generator, so one root seed still fixes
 every number, and a run's future is a function of its state.
 
@@ -23,8 +23,9 @@ KeyArray = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_SHIFT_12, _SHIFT_17, _SHIFT_19 = np.uint64(12), np.uint64(17), np.uint64(19)
-_SHIFT_27, _SHIFT_30, _SHIFT_31, _SHIFT_45 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(45)
+_SHIFT_12, _SHIFT_17, _SHIFT_19, _SHIFT_20 = np.uint64(12), np.uint64(17), np.uint64(19), np.uint64(20)
+_SHIFT_23, _SHIFT_27, _SHIFT_30, _SHIFT_31 = np.uint64(23), np.uint64(27), np.uint64(30), np.uint64(31)
+_SHIFT_32, _SHIFT_41, _SHIFT_45 = np.uint64(32), np.uint64(41), np.uint64(45)
 _BITS_OF_ONE = np.uint64(0x3FF0000000000000)
 
 
@@ -38,7 +39,7 @@ def split_mix(state: np.uint64) -> np.uint64:
     """Return the output of SplitMix64 for a state, which the caller advances by the golden ratio each time."""
     mixed = (state ^ (state >> _SHIFT_30)) * _FIRST_FACTOR
     mixed = (mixed ^ (mixed >> _SHIFT_27)) * _SECOND_FACTOR
-    return mixed ^ (mixed >> _SHIFT_31)  # type: ignore[no-any-return]
+    return mixed ^ (mixed >> _SHIFT_31)
 
 
 @compiled
@@ -55,10 +56,11 @@ def seed_stream(key: np.uint64, generation: int) -> KeyArray:
 
 @compiled
 def fill_bits(state: KeyArray, bits: KeyArray) -> None:
-    """Fill ``bits`` with the outputs of xoshiro256+ that follow ``state`` (4,)."""
+    """Fill ``bits`` with the outputs of xoshiro256++ that follow ``state`` (4,)."""
     first, second, third, fourth = state
     for index in range(bits.shape[0]):
-        bits[index] = first + fourth
+        total = first + fourth
+        bits[index] = ((total << _SHIFT_23) | (total >> _SHIFT_41)) + first
         shifted = second << _SHIFT_17
         third ^= first
         fourth ^= second
@@ -70,12 +72,19 @@ def fill_bits(state: KeyArray, bits: KeyArray) -> None:
 
 @compiled
 def expand_uniforms(key: np.uint64, generation: int, count: int) -> FloatArray:
-    """Return ``count`` uniforms in [0, 1), multiples of 2^-52, for one generation of one run."""
-    bits = np.empty(count, np.uint64)
-    fill_bits(seed_stream(key, generation), bits)
-    # The upper 52 bits as the fraction of a number in [1, 2): faster than a conversion, which has no vector form.
-    for index in range(count):
-        bits[index] = (bits[index] >> _SHIFT_12) | _BITS_OF_ONE
+    """Return ``count`` uniforms in [0, 1), multiples of 2^-32, for one generation of one run.
+
+    Each 64-bit output gives two: 32 bits decide a choice among individuals, or a comparison with a crossover rate,
+    as well as 52 would.
+    """
+    num_words = (count + 1) // 2
+    bits = np.empty(2 * num_words, np.uint64)
+    fill_bits(seed_stream(key, generation), bits[num_words:])
+    # The bits become the fraction of a number in [1, 2): faster than a conversion, which has no vector form.
+    for index in range(num_words):
+        word = bits[num_words + index]
+        bits[index] = ((word >> _SHIFT_32) << _SHIFT_20) | _BITS_OF_ONE
+        bits[num_words + index] = ((word << _SHIFT_32) >> _SHIFT_12) | _BITS_OF_ONE
     uniforms = bits.view(np.float64)
     uniforms -= 1.0
-    return uniforms
+    return uniforms[:count]

@@ -51,7 +51,7 @@ class Problem:
         self.evaluator = evaluator
 
     @property
-    def slot(self) -> int | None:
+    def program_entry(self) -> int | None:
         """Where the kernel finds the function among the programs of its dimension; None for a Python function."""
         return None
 
@@ -86,9 +86,9 @@ class Problem:
         """
         if not callable(fun):
             raise TypeError(f"`fun` must be callable, got {type(fun).__name__}.")
-        label = name or getattr(fun, "__name__", type(fun).__name__)
+        label = name or str(getattr(fun, "__name__", type(fun).__name__))
         lower_bounds, upper_bounds = _broadcast_bounds(lower, upper, dimension)
-        evaluator = VectorFunction(fun, label) if vectorized else PointFunction(fun, label)
+        evaluator: Evaluator = VectorFunction(fun, label) if vectorized else PointFunction(fun, label)
         return cls(label, lower_bounds, upper_bounds, evaluator, optimum=optimum)
 
     def evaluate(self, points: ArrayLike) -> FloatArray:

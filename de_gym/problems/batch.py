@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -11,7 +11,8 @@ from de_gym.problems.base import Problem
 from de_gym.problems.kernel import evaluate_programs
 from de_gym.problems.programs import library
 
-_NO_SLOT = -1
+_NO_ENTRY = -1
+_FLOAT64 = np.dtype(np.float64)
 
 
 class ProblemBatch:
@@ -25,24 +26,24 @@ class ProblemBatch:
         optimum: Minimum (or known lower bound) of each run's problem, NaN where unknown, shape (R,).
     """
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
-        if not problems:
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(problems)
+        if not self.problems:
             raise ValueError("A batch needs at least one problem, got none.")
-        members = {problem: index for index, problem in enumerate(dict.fromkeys(problems))}
+        members = {problem: index for index, problem in enumerate(dict.fromkeys(self.problems))}
         dimensions = sorted({problem.dimension for problem in members})
         if len(dimensions) > 1:
             raise ValueError(f"All problems of a batch must have one dimension, got {dimensions}.")
-        runs = np.array([members[problem] for problem in problems])
-        self.problems = tuple(problems)
+        runs = np.array([members[problem] for problem in self.problems])
         self.dimension = dimensions[0]
-        self.lower = np.stack([problem.lower for problem in members])[runs]
-        self.upper = np.stack([problem.upper for problem in members])[runs]
+        self.lower = np.array([problem.lower for problem in members])[runs]
+        self.upper = np.array([problem.upper for problem in members])[runs]
         self.optimum = np.array([np.nan if problem.optimum is None else problem.optimum for problem in members])[runs]
-        slots = [_NO_SLOT if problem.slot is None else problem.slot for problem in members]
-        self._slots = np.array(slots, dtype=np.int64)[runs]
+        entries = [_NO_ENTRY if problem.program_entry is None else problem.program_entry for problem in members]
+        self._entries = np.array(entries, dtype=np.int64)[runs]
         # The arrays of this moment hold every program the batch needs; later ones would only hold more.
-        self._programs = library(self.dimension).arrays
-        self._is_compiled = _NO_SLOT not in slots
+        self._instructions, self._data = library(self.dimension).arrays
+        self._is_compiled = _NO_ENTRY not in entries
 
     def __len__(self) -> int:
         return len(self.problems)
@@ -53,9 +54,9 @@ class ProblemBatch:
         batch.problems = tuple([self.problems[run] for run in runs])
         batch.dimension = self.dimension
         batch.lower, batch.upper, batch.optimum = self.lower[runs], self.upper[runs], self.optimum[runs]
-        batch._slots = self._slots[runs]
-        batch._programs = self._programs
-        batch._is_compiled = self._is_compiled or _NO_SLOT not in batch._slots
+        batch._entries = self._entries[runs]
+        batch._instructions, batch._data = self._instructions, self._data
+        batch._is_compiled = self._is_compiled or _NO_ENTRY not in batch._entries
         return batch
 
     def evaluate(self, points: FloatArray) -> FloatArray:
@@ -64,32 +65,30 @@ class ProblemBatch:
         A run's values do not depend on what the other runs are. Points are not searched for NaN here:
         a value that is not a number comes back as +inf.
         """
-        points = np.ascontiguousarray(points, dtype=np.float64)
-        if points.ndim != 3 or points.shape[0] != len(self._slots) or points.shape[2] != self.dimension:
-            raise ValueError(
-                f"Points of this batch must have shape ({len(self)}, N, {self.dimension}), got {points.shape}."
-            )
+        # The kernel is compiled for one kind of array; anything else, read-only ones included, is copied into it.
+        if type(points) is not np.ndarray or points.dtype is not _FLOAT64 or not points.flags.carray:
+            points = np.array(points, dtype=np.float64, order="C")
+        shape = points.shape
+        if len(shape) != 3 or shape[0] != len(self._entries) or shape[2] != self.dimension:
+            raise ValueError(f"Points of this batch must have shape ({len(self)}, N, {self.dimension}), got {shape}.")
+        values = np.empty(shape[:2])
         if self._is_compiled:
-            # Read-only input would be another type to the compiler, and cost a compilation.
-            writable = points if points.flags.writeable else points.copy()
-            return evaluate_programs(writable, self._slots, *self._programs)
-        return self._evaluate_mixture(points)
+            evaluate_programs(points, self._entries, self._instructions, self._data, values)
+        else:
+            self._evaluate_mixture(points, values)
+        return values
 
-    def _evaluate_mixture(self, points: FloatArray) -> FloatArray:
-        """Return the values where some problems are Python functions: those one by one, all others in one call."""
-        values = np.empty(points.shape[:2])
-        compiled_runs = np.flatnonzero(self._slots != _NO_SLOT)
+    def _evaluate_mixture(self, points: FloatArray, values: FloatArray) -> None:
+        """Write the values where some problems are Python functions: those one by one, all others in one call."""
+        compiled_runs = np.flatnonzero(self._entries != _NO_ENTRY)
         if compiled_runs.size:
-            values[compiled_runs] = evaluate_programs(
-                points[compiled_runs], self._slots[compiled_runs], *self._programs
-            )
+            values[compiled_runs] = self.take(compiled_runs).evaluate(points[compiled_runs])
         runs_of: dict[Problem, list[int]] = {}
-        for run in np.flatnonzero(self._slots == _NO_SLOT):
+        for run in np.flatnonzero(self._entries == _NO_ENTRY).tolist():
             runs_of.setdefault(self.problems[run], []).append(run)
         for problem, runs in runs_of.items():
             rows = points[runs].reshape(-1, self.dimension)
             values[runs] = problem.evaluator(rows).reshape(len(runs), -1)
-        return values
 
-    def __reduce__(self) -> tuple[Callable[[Sequence[Problem]], ProblemBatch], tuple[tuple[Problem, ...]]]:
+    def __reduce__(self) -> tuple[Callable[[Iterable[Problem]], ProblemBatch], tuple[tuple[Problem, ...]]]:
         return ProblemBatch, (self.problems,)

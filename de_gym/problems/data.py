@@ -19,7 +19,7 @@ def _archive(suite: str, dimension: int) -> Mapping[str, FloatArray]:
     """Return the archive of one suite and dimension; its arrays are read when asked for."""
     if find_spec(_PACKAGE) is None:
         raise ImportError(
-            "The benchmark suites need the official data package: install it with `pip install surfaces-cec-data==0.0.1`."
+            "The benchmark suites need the official data: install it with `pip install surfaces-cec-data==0.0.1`."
         )
     path = resources.files(_PACKAGE) / suite / f"{suite}_data_dim{dimension}.npz"
     with resources.as_file(path) as file, np.load(file, allow_pickle=False) as archive:

@@ -1,4 +1,4 @@
-"""Sines, exponentials, logarithms and powers of ``Lanes``: branch-free, within about one unit in the last place.
+"""Sines, exponentials, logarithms and powers of ``Lanes``: branch-free, good to the last place or two.
 
 Everything periodic rests on one polynomial, the sine of half a turn, because the benchmark landscapes need
 squared sines and cosines of large arguments and ``1 - cos(2 t) = 2 sin(t)**2`` loses nothing near zero.
@@ -7,6 +7,8 @@ that its double leaves out.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from de_gym.compiling import inlined
 from de_gym.problems.lanes import (
@@ -19,6 +21,9 @@ from de_gym.problems.lanes import (
     spread,
 )
 
+if TYPE_CHECKING:
+    from de_gym.problems.lanes import Lanes
+
 PI = 3.141592653589793
 PI_LOW = 1.2246467991473532e-16
 INVERSE_PI = 0.3183098861837907
@@ -30,13 +35,13 @@ LN2_LOW = 1.6465949582897082e-12
 
 
 @inlined
-def fraction(lanes):
+def fraction(lanes: Lanes) -> Lanes:
     """Return the signed distance to the nearest integer, from -1/2 to 1/2, exactly."""
     return lanes - round_nearest(lanes)
 
 
 @inlined
-def sine_half_turns(lanes):
+def sine_half_turns(lanes: Lanes) -> Lanes:
     """Return sin(pi t) for t from -1/2 to 1/2."""
     square = lanes * lanes
     series = multiply_add(square, 7.725743030789876e-07, -2.1906201655131958e-05)
@@ -50,14 +55,14 @@ def sine_half_turns(lanes):
 
 
 @inlined
-def squared_sine_half_turns(lanes):
+def squared_sine_half_turns(lanes: Lanes) -> Lanes:
     """Return sin(pi t)**2 for any t."""
     sine = sine_half_turns(fraction(lanes))
     return sine * sine
 
 
 @inlined
-def half_turns(radians, inverse):
+def half_turns(radians: Lanes, inverse: float) -> Lanes:
     """Return radians * inverse / pi up to a multiple of 1, from -1/2 to 1/2, for ``inverse`` a power of two.
 
     The product is formed with 159 bits of 1/pi and its integer part dropped piece by piece, so that angles
@@ -72,8 +77,8 @@ def half_turns(radians, inverse):
 
 
 @inlined
-def sine(radians):
-    """Return sin(t) for any t up to 2**50, with an absolute error below one unit in the last place of 1.
+def sine(radians: Lanes) -> Lanes:
+    """Return sin(t) for any t up to 2**50, with an absolute error below 4.5e-16.
 
     Computed as a cosine from the nearest crest, because the minimum of Schwefel's function needs it there.
     """
@@ -87,23 +92,24 @@ def sine(radians):
 
 
 @inlined
-def squared_sine(radians):
+def squared_sine(radians: Lanes) -> Lanes:
     """Return sin(t)**2 for any t up to 2**100."""
     value = sine_half_turns(half_turns(radians, 1.0))
     return value * value
 
 
 @inlined
-def one_minus_cosine(radians):
-    """Return 1 - cos(t) for any t up to 2**100, exact in the last place also where it is small."""
+def one_minus_cosine(radians: Lanes) -> Lanes:
+    """Return 1 - cos(t) for any t up to 2**100, with full relative precision where it is small."""
     value = sine_half_turns(half_turns(radians, 0.5))
     return 2.0 * (value * value)
 
 
 @inlined
-def exponential_of_sum(lanes, low):
+def exponential_of_sum(lanes: Lanes, low: Lanes) -> Lanes:
     """Return exp(x + low), where ``low`` is a correction far below x in size."""
-    bounded = choose(lanes > -760.0, choose(lanes < 720.0, lanes, 720.0), -760.0)
+    # Asked this way round, the questions let NaN pass.
+    bounded = choose(lanes < -760.0, -760.0, choose(lanes > 720.0, 720.0, lanes))
     exponent = round_nearest(bounded * INVERSE_LN2)
     high = multiply_add(exponent, -LN2, bounded)
     low = multiply_add(exponent, -LN2_LOW, low)
@@ -125,14 +131,14 @@ def exponential_of_sum(lanes, low):
 
 
 @inlined
-def exponential(lanes):
+def exponential(lanes: Lanes) -> Lanes:
     """Return exp(x)."""
     return exponential_of_sum(lanes, spread(0.0))
 
 
 @inlined
-def logarithm_with_error(lanes):
-    """Return (high, low) with ln(x) = high + low to about 60 bits, for positive normal x."""
+def logarithm_with_error(lanes: Lanes) -> tuple[Lanes, Lanes]:
+    """Return (high, low) with ln(x) = high + low to about 60 bits, for positive normal x; NaN for NaN and infinity."""
     mantissa, exponent = split_exponent(lanes)
     numerator = mantissa - 1.0
     denominator = mantissa + 1.0
@@ -150,7 +156,8 @@ def logarithm_with_error(lanes):
     series = multiply_add(square, series, 0.6666666666666666)
     tail = multiply_add(2.0 * inverse, residue, ratio * square * series)
     tail = multiply_add(exponent, LN2_LOW, tail)
-    main = exponent * LN2
+    # The mantissa of NaN or infinity is an ordinary number; a multiple of zero brings them back.
+    main = multiply_add(0.0, lanes, exponent * LN2)
     total = main + 2.0 * ratio
     # The rounding error of that sum, whichever part is the larger.
     part = total - main
@@ -160,14 +167,14 @@ def logarithm_with_error(lanes):
 
 
 @inlined
-def logarithm(lanes):
+def logarithm(lanes: Lanes) -> Lanes:
     """Return ln(x) for positive normal x."""
     high, _ = logarithm_with_error(lanes)
     return high
 
 
 @inlined
-def power(base, exponent):
+def power(base: Lanes, exponent: Lanes) -> Lanes:
     """Return base ** exponent for a positive normal base."""
     high, low = logarithm_with_error(base)
     product = high * exponent

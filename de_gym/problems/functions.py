@@ -8,6 +8,7 @@ coordinates of v are the ``length`` rows of ``buffer`` from row ``first`` on, ea
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from de_gym.compiling import inlined, shared
 from de_gym.problems.elementary import (
@@ -21,25 +22,36 @@ from de_gym.problems.elementary import (
     squared_sine,
     squared_sine_half_turns,
 )
-from de_gym.problems.lanes import absolute, choose, load, multiply_add, round_down, spread, square_root, with_sign_of
+from de_gym.problems.lanes import (
+    absolute,
+    choose,
+    load,
+    multiply_add,
+    round_down,
+    spread,
+    square_root,
+    with_sign_of,
+)
+
+if TYPE_CHECKING:
+    from de_gym.problems.lanes import Lanes, Pointer
 
 E = math.e
 SCHWEFEL_OPTIMUM = 420.9687462275036
 SCHWEFEL_DEPTH = 418.9828872724338
-WEIERSTRASS_GROUPS = 3
 WEIERSTRASS_GROUP_SIZE = 7
 KATSUURA_TERMS = 32
 LUNACEK_CENTRE = 2.5
 
 
 @inlined
-def coordinate(buffer, row, data, at):
+def coordinate(buffer: Pointer[float], row: int, data: Pointer[float], at: int) -> Lanes:
     """Return one coordinate of v."""
     return load(buffer, row) * data[at] + data[at + 1]
 
 
 @shared
-def weighted_squares(buffer, first, length, data, at):
+def weighted_squares(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return sum w_i v_i**2: sphere, ellipsoid, bent cigar and discus differ in their weights only."""
     total = spread(0.0)
     for i in range(length):
@@ -49,7 +61,7 @@ def weighted_squares(buffer, first, length, data, at):
 
 
 @shared
-def sum_of_powers(buffer, first, length, data, at):
+def sum_of_powers(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return sum abs(v_i)**p_i for positive integers p_i."""
     total = spread(0.0)
     for i in range(length):
@@ -66,13 +78,13 @@ def sum_of_powers(buffer, first, length, data, at):
 
 
 @shared
-def different_powers(buffer, first, length, data, at):
+def different_powers(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return the square root of ``sum_of_powers``."""
     return square_root(sum_of_powers(buffer, first, length, data, at))
 
 
 @shared
-def zakharov(buffer, first, length, data, at):
+def zakharov(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return sum v_i**2 + s**2 + s**4 with s = sum (i + 1) v_i / 2, i from 0."""
     squares = spread(0.0)
     slope = spread(0.0)
@@ -85,7 +97,7 @@ def zakharov(buffer, first, length, data, at):
 
 
 @inlined
-def rosenbrock_term(v, successor):
+def rosenbrock_term(v: Lanes, successor: Lanes) -> Lanes:
     """Return 100 (v**2 - successor)**2 + (v - 1)**2."""
     valley = v * v - successor
     offset = v - 1.0
@@ -93,7 +105,7 @@ def rosenbrock_term(v, successor):
 
 
 @shared
-def rosenbrock(buffer, first, length, data, at):
+def rosenbrock(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return the sum of Rosenbrock's terms over neighbouring coordinates."""
     total = spread(0.0)
     v = coordinate(buffer, first, data, at)
@@ -105,7 +117,7 @@ def rosenbrock(buffer, first, length, data, at):
 
 
 @shared
-def griewank_rosenbrock(buffer, first, length, data, at):
+def griewank_rosenbrock(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return the sum of Griewank's function of Rosenbrock's terms over neighbours, the last with the first."""
     total = spread(0.0)
     v = coordinate(buffer, first + length - 1, data, at)
@@ -118,7 +130,7 @@ def griewank_rosenbrock(buffer, first, length, data, at):
 
 
 @shared
-def expanded_schaffer(buffer, first, length, data, at):
+def expanded_schaffer(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return the expanded Schaffer F6 function, neighbours taken in a cycle."""
     total = spread(0.0)
     v = coordinate(buffer, first + length - 1, data, at)
@@ -132,7 +144,7 @@ def expanded_schaffer(buffer, first, length, data, at):
 
 
 @shared
-def schaffer(buffer, first, length, data, at):
+def schaffer(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return Schaffer's F7 function, the squared mean over neighbours of sqrt(s) (1 + sin(50 s**0.2)**2)."""
     total = spread(0.0)
     v = coordinate(buffer, first, data, at)
@@ -147,7 +159,7 @@ def schaffer(buffer, first, length, data, at):
 
 
 @shared
-def ackley(buffer, first, length, data, at):
+def ackley(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return Ackley's function."""
     squares = spread(0.0)
     cosines = spread(0.0)
@@ -161,30 +173,37 @@ def ackley(buffer, first, length, data, at):
 
 
 @shared
-def weierstrass(buffer, first, length, data, at):
+def weierstrass(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return sum_i sum_j 2**-j (1 - cos(2 pi 3**j v_i)), j from 0 to 20.
 
-    1 - cos is written as 2 sin**2, and inside a group of terms the sine of three times the angle is
-    s (3 - 4 s**2). A group is short enough that the rounding errors, which that formula multiplies by up
-    to 9, stay far below the weight of its terms.
+    1 - cos is written as 2 sin**2, and the sine of three times an angle is s (3 - 4 s**2). That formula multiplies
+    rounding errors by up to 9, so the 21 terms are three groups, each started from its own sine, which keeps the
+    errors far below the weight of a term. The groups advance side by side because each is one long dependency.
     """
+    tripled_often = 3.0**WEIERSTRASS_GROUP_SIZE
+    group_weight = 0.5**WEIERSTRASS_GROUP_SIZE
     total = spread(0.0)
     for i in range(length):
         phase = fraction(coordinate(buffer, first + i, data, at))
+        next_phase = fraction(phase * tripled_often)
+        early = sine_half_turns(phase)
+        middle = sine_half_turns(next_phase)
+        late = sine_half_turns(fraction(next_phase * tripled_often))
         weight = 2.0
-        for _ in range(WEIERSTRASS_GROUPS):
-            value = sine_half_turns(phase)
-            for _ in range(WEIERSTRASS_GROUP_SIZE):
-                square = value * value
-                total = total + weight * square
-                value = value * (3.0 - 4.0 * square)
-                weight *= 0.5
-            phase = fraction(phase * (3.0**WEIERSTRASS_GROUP_SIZE))
+        for _ in range(WEIERSTRASS_GROUP_SIZE):
+            early_square = early * early
+            middle_square = middle * middle
+            late_square = late * late
+            total = total + weight * (early_square + group_weight * (middle_square + group_weight * late_square))
+            early = early * (3.0 - 4.0 * early_square)
+            middle = middle * (3.0 - 4.0 * middle_square)
+            late = late * (3.0 - 4.0 * late_square)
+            weight *= 0.5
     return total
 
 
 @shared
-def griewank(buffer, first, length, data, at):
+def griewank(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return 1 + sum v_i**2 / 4000 - prod cos(v_i / sqrt(i + 1)), i from 0; the roots' inverses are coefficients."""
     squares = spread(0.0)
     product = spread(1.0)
@@ -196,7 +215,7 @@ def griewank(buffer, first, length, data, at):
 
 
 @shared
-def rastrigin(buffer, first, length, data, at):
+def rastrigin(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return sum v_i**2 + 10 (1 - cos(2 pi v_i))."""
     total = spread(0.0)
     for i in range(length):
@@ -206,16 +225,15 @@ def rastrigin(buffer, first, length, data, at):
 
 
 @shared
-def schwefel(buffer, first, length, data, at):
+def schwefel(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return Schwefel's function with its optimum moved to the origin and its outside folded back."""
     total = spread(0.0)
     for i in range(length):
         z = coordinate(buffer, first + i, data, at) + SCHWEFEL_OPTIMUM
         size = absolute(z)
-        turns = round_down(size / 500.0)
-        remainder = multiply_add(turns, -500.0, size)
-        # The rounded quotient may be one too large; the remainder is exact.
-        remainder = choose(remainder < 0.0, remainder + 500.0, remainder)
+        # Exactly the remainder of the C library: a quotient below an integer never rounds up to it, since the
+        # steps of doubles near 500 k are 512 times those near k or more.
+        remainder = multiply_add(round_down(size / 500.0), -500.0, size)
         folded = choose(size <= 500.0, size, 500.0 - remainder)
         excess = choose(size <= 500.0, 0.0, (size - 500.0) / 100.0)
         wave = with_sign_of(folded, z) * sine(square_root(folded))
@@ -224,24 +242,25 @@ def schwefel(buffer, first, length, data, at):
 
 
 @shared
-def katsuura(buffer, first, length, data, at):
+def katsuura(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return Katsuura's function; the exponent 10 / D**1.2 is its coefficient."""
     product = spread(1.0)
     for i in range(length):
         phase = fraction(coordinate(buffer, first + i, data, at))
         roughness = spread(0.0)
+        scale = 1.0
         weight = 1.0
         for _ in range(KATSUURA_TERMS):
-            phase = fraction(phase + phase)
+            scale *= 2.0
             weight *= 0.5
-            roughness = roughness + weight * absolute(phase)
+            roughness = roughness + weight * absolute(fraction(phase * scale))
         product = product * (1.0 + (i + 1.0) * roughness)
     size = float(length)
     return (10.0 / size / size) * (power(product, spread(data[at + 2])) - 1.0)
 
 
 @shared
-def happycat(buffer, first, length, data, at):
+def happycat(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return abs(r2 - D)**0.25 + (r2 / 2 + s) / D + 1/2, r2 the sum of squares and s the sum."""
     squares = spread(0.0)
     plain = spread(0.0)
@@ -254,7 +273,7 @@ def happycat(buffer, first, length, data, at):
 
 
 @shared
-def hgbat(buffer, first, length, data, at):
+def hgbat(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return abs(r2**2 - s**2)**0.5 + (r2 / 2 + s) / D + 1/2, r2 the sum of squares and s the sum."""
     squares = spread(0.0)
     plain = spread(0.0)
@@ -267,7 +286,7 @@ def hgbat(buffer, first, length, data, at):
 
 
 @shared
-def levy(buffer, first, length, data, at):
+def levy(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
     """Return Levy's function."""
     w = 1.0 + (coordinate(buffer, first, data, at) - 1.0) / 4.0
     total = squared_sine_half_turns(w)
@@ -280,7 +299,7 @@ def levy(buffer, first, length, data, at):
 
 
 @shared
-def lunacek(buffer, first, length, data, at, rotated):
+def lunacek(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int, rotated: int) -> Lanes:
     """Return the Lunacek bi-Rastrigin function: two bowls in the first rows, waves in the rows from ``rotated``."""
     near = spread(0.0)
     far = spread(0.0)

@@ -7,12 +7,18 @@ mixture of functions at the speed of code written for each.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from de_gym.compiling import compiled, shared
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.compiling import compiled, inlined, shared
 from de_gym.problems import functions, transforms
 from de_gym.problems.elementary import exponential
-from de_gym.problems.lanes import WIDTH, choose, load, spread, square_root, store
+from de_gym.problems.lanes import WIDTH, choose, gather, load, pointer_to, spread, square_root, store
+
+if TYPE_CHECKING:
+    from de_gym.problems.lanes import Lanes, Pointer
 
 NUM_REGISTERS = 5
 
@@ -45,7 +51,9 @@ END_COMPONENT, END = range(25, 27)
 
 
 @shared
-def _transform(operation, buffer, source, target, length, data, at):
+def _transform(
+    operation: int, buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int
+) -> None:
     """Carry out one transformation."""
     if operation == SHIFT:
         transforms.shift(buffer, source, target, length, data, at)
@@ -64,7 +72,9 @@ def _transform(operation, buffer, source, target, length, data, at):
 
 
 @shared
-def _landscape(operation, buffer, first, length, data, at, other):
+def _landscape(
+    operation: int, buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int, other: int
+) -> Lanes:
     """Return the value of one landscape."""
     if operation == WEIGHTED_SQUARES:
         return functions.weighted_squares(buffer, first, length, data, at)
@@ -104,7 +114,7 @@ def _landscape(operation, buffer, first, length, data, at, other):
 
 
 @shared
-def _component_weight(buffer, length, data, at):
+def _component_weight(buffer: Pointer[float], length: int, data: Pointer[float], at: int) -> Lanes:
     """Return exp(-d / (2 D sigma**2)) / sqrt(d), d the squared distance of the raw point to the component's shift.
 
     The denominator is ``data[at]``, the shift follows it. Finite at distance zero, so that the value there is exact.
@@ -118,7 +128,7 @@ def _component_weight(buffer, length, data, at):
 
 
 @shared
-def _run(instructions, row, data, buffer):
+def _run(instructions: Pointer[int], row: int, data: Pointer[float], buffer: Pointer[float]) -> Lanes:
     """Return the values of the block of points in the first register, by the program that starts at ``row``."""
     value = spread(0.0)
     weighted = spread(0.0)
@@ -126,12 +136,13 @@ def _run(instructions, row, data, buffer):
     unweighted = spread(0.0)
     num_components = 0.0
     while True:
-        operation = instructions[row, OPERATION]
-        source = instructions[row, SOURCE]
-        target = instructions[row, TARGET]
-        length = instructions[row, LENGTH]
-        at = instructions[row, DATA]
-        other = instructions[row, OTHER]
+        at_row = row * NUM_COLUMNS
+        operation = instructions[at_row + OPERATION]
+        source = instructions[at_row + SOURCE]
+        target = instructions[at_row + TARGET]
+        length = instructions[at_row + LENGTH]
+        at = instructions[at_row + DATA]
+        other = instructions[at_row + OTHER]
         row += 1
         if operation < WEIGHTED_SQUARES:
             _transform(operation, buffer, source, target, length, data, at)
@@ -153,36 +164,53 @@ def _run(instructions, row, data, buffer):
             return choose(value == value, value, np.inf)
 
 
+@inlined
+def _load_points(coordinates: Pointer[float], start: int, dimension: int, buffer: Pointer[float]) -> None:
+    """Put the WIDTH points that begin at ``coordinates[start]`` into the first register."""
+    for j in range(dimension):
+        store(buffer, j, gather(coordinates, start + j, dimension))
+
+
 @compiled
-def evaluate_programs(points, slots, starts, instructions, data):
-    """Return the values (R, N) of points (R, N, D), those of run r by program ``slots[r]``.
+def evaluate_programs(
+    points: FloatArray, entries: IntArray, instructions: IntArray, data: FloatArray, values: FloatArray
+) -> None:
+    """Write the values (R, N) of points (R, N, D), those of run r by the program that starts at ``entries[r]``.
 
     Args:
         points: Points of every run, shape (R, N, D), contiguous.
-        slots: Program of every run, shape (R,).
-        starts: First instruction of every program.
+        entries: First instruction of every run's program, shape (R,).
         instructions: All instructions, one per row; their columns are named in this module.
         data: The numbers they refer to.
+        values: Where the values are written, shape (R, N), contiguous.
     """
     num_runs, num_points, dimension = points.shape
-    flat = points.reshape(num_runs * num_points, dimension)
-    values = np.empty(num_runs * num_points)
-    scratch_row = NUM_REGISTERS * dimension
-    buffer = np.empty((scratch_row + 1) * WIDTH)
+    coordinates = pointer_to(points)
+    results = pointer_to(values)
+    registers = np.empty(NUM_REGISTERS * dimension * WIDTH)
+    last_block = np.empty((WIDTH, dimension))
+    block_values = np.empty(WIDTH)
     run = 0
     while run < num_runs:
         # Neighbouring runs of one program share blocks.
-        last_run = run + 1
-        while last_run < num_runs and slots[last_run] == slots[run]:
-            last_run += 1
-        end = last_run * num_points
+        next_run = run + 1
+        while next_run < num_runs and entries[next_run] == entries[run]:
+            next_run += 1
+        end = next_run * num_points
         for first in range(run * num_points, end, WIDTH):
-            for lane in range(WIDTH):
-                point = min(first + lane, end - 1)
-                for j in range(dimension):
-                    buffer[j * WIDTH + lane] = flat[point, j]
-            store(buffer, scratch_row, _run(instructions, starts[slots[run]], data, buffer))
+            # Taken anew for every block: an array may be freed after its last mention, whoever holds its address.
+            buffer = pointer_to(registers)
+            if first + WIDTH <= end:
+                _load_points(coordinates, first * dimension, dimension, buffer)
+            else:
+                # The lanes beyond the last point repeat it, so that every point goes through the same code.
+                for lane in range(WIDTH):
+                    point = min(first + lane, end - 1)
+                    for j in range(dimension):
+                        last_block[lane, j] = coordinates[point * dimension + j]
+                _load_points(pointer_to(last_block), 0, dimension, buffer)
+            block = _run(pointer_to(instructions), entries[run], pointer_to(data), buffer)
+            store(pointer_to(block_values), 0, block)
             for lane in range(min(WIDTH, end - first)):
-                values[first + lane] = buffer[scratch_row * WIDTH + lane]
-        run = last_run
-    return values.reshape(num_runs, num_points)
+                results[first + lane] = block_values[lane]
+        run = next_run

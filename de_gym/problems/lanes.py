@@ -3,7 +3,8 @@
 The benchmark kernels evaluate WIDTH points side by side. Inside compiled code a ``Lanes`` value holds one double for
 each of them and lives in vector registers; ``+ - * /``, comparisons and the functions below act on all lanes. Every
 lane sees the same IEEE operations in the same order, so the value of a point never depends on its neighbours.
-``Lanes`` exist in compiled code only: they are loaded from and stored to ordinary float64 arrays.
+``Lanes`` exist in compiled code only: they are loaded from and stored to ordinary float64 arrays. How they look to
+a type checker is written in ``lanes.pyi``; this file is what numba needs to know to make machine code of them.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ _POSITIONS = ir.VectorType(ir.IntType(32), WIDTH)
 _CodeGenerator = Callable[[Any, Any, Any, Any], Any]
 
 
-class LanesType(types.Type):  # type: ignore[misc]  # numba is untyped
+class LanesType(types.Type):
     """WIDTH doubles."""
 
     def __init__(self) -> None:
         super().__init__(name="Lanes")
 
 
-class MaskType(types.Type):  # type: ignore[misc]  # numba is untyped
+class MaskType(types.Type):
     """WIDTH truth values."""
 
     def __init__(self) -> None:
@@ -47,13 +48,13 @@ MASK: Final = MaskType()
 
 
 @register_model(LanesType)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is untyped
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, data_model_manager: Any, numba_type: Any) -> None:
         super().__init__(data_model_manager, numba_type, _FLOATS)
 
 
 @register_model(MaskType)
-class _MaskModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is untyped
+class _MaskModel(models.PrimitiveModel):
     def __init__(self, data_model_manager: Any, numba_type: Any) -> None:
         super().__init__(data_model_manager, numba_type, _FLAGS)
 
@@ -81,7 +82,7 @@ def _is_mixture(*kinds: Any) -> bool:
 def _register_operator(function: Callable[..., Any], result: types.Type, emit: Callable[[Any, Any, Any], Any]) -> None:
     """Teach numba a binary operator on lanes and floats; ``emit(builder, left, right)`` makes its instruction."""
 
-    @type_callable(function)  # type: ignore[untyped-decorator]  # numba is untyped
+    @type_callable(function)
     def type_operator(context: Any) -> Any:
         return lambda left, right: result if _is_mixture(left, right) else None
 
@@ -104,12 +105,12 @@ for _function, _symbol in ((operator.lt, "<"), (operator.le, "<="), (operator.gt
     _register_operator(_function, MASK, _comparison(_symbol))
 
 
-@type_callable(operator.neg)  # type: ignore[untyped-decorator]  # numba is untyped
+@type_callable(operator.neg)
 def _type_negation(context: Any) -> Any:
     return lambda lanes: LANES if lanes is LANES else None
 
 
-@lower_builtin(operator.neg, LanesType)  # type: ignore[untyped-decorator]  # numba is untyped
+@lower_builtin(operator.neg, LanesType)
 def _lower_negation(context: Any, builder: Any, signature: Any, values: Any) -> Any:
     return builder.fneg(values[0])
 
@@ -128,43 +129,43 @@ def _elementwise(name: str) -> _CodeGenerator:
     return generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+@intrinsic
 def square_root(typing_context: Any, lanes: Any) -> Any:
     """Return the square root of every lane."""
     return LANES(lanes), _elementwise("sqrt")
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+@intrinsic
 def absolute(typing_context: Any, lanes: Any) -> Any:
     """Return the absolute value of every lane."""
     return LANES(lanes), _elementwise("fabs")
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+@intrinsic
 def round_down(typing_context: Any, lanes: Any) -> Any:
     """Return the largest integer not above every lane."""
     return LANES(lanes), _elementwise("floor")
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+@intrinsic
 def round_nearest(typing_context: Any, lanes: Any) -> Any:
     """Return the integer nearest to every lane, ties to even."""
     return LANES(lanes), _elementwise("rint")
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+@intrinsic
 def with_sign_of(typing_context: Any, magnitude: Any, sign: Any) -> Any:
     """Return every lane of ``magnitude`` with the sign of the same lane of ``sign``."""
     return LANES(magnitude, sign), _elementwise("copysign")
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+@intrinsic
 def multiply_add(typing_context: Any, left: Any, right: Any, addend: Any) -> Any:
     """Return left * right + addend, rounded once; each argument is lanes or a plain float."""
     return LANES(left, right, addend), _elementwise("fma")
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+@intrinsic
 def spread(typing_context: Any, number: Any) -> Any:
     """Return lanes that all hold ``number``."""
 
@@ -174,7 +175,7 @@ def spread(typing_context: Any, number: Any) -> Any:
     return LANES(types.float64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+@intrinsic
 def choose(typing_context: Any, mask: Any, accepted: Any, refused: Any) -> Any:
     """Return ``accepted`` in the lanes where ``mask`` holds and ``refused`` elsewhere."""
 
@@ -184,7 +185,7 @@ def choose(typing_context: Any, mask: Any, accepted: Any, refused: Any) -> Any:
     return LANES(mask, accepted, refused), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+@intrinsic
 def split_exponent(typing_context: Any, lanes: Any) -> Any:
     """Return (m, e) with lane = m * 2**e and m in [sqrt(1/2), sqrt(2)), for positive normal lanes."""
 
@@ -206,7 +207,7 @@ def split_exponent(typing_context: Any, lanes: Any) -> Any:
     return types.UniTuple(LANES, 2)(lanes), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
+@intrinsic
 def power_of_two(typing_context: Any, lanes: Any) -> Any:
     """Return 2**k for lanes that hold integers k from -1022 to 1023."""
 
@@ -219,30 +220,62 @@ def power_of_two(typing_context: Any, lanes: Any) -> Any:
     return LANES(lanes), generate
 
 
-def _pointer(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-    """Return the address of element ``values[1]`` of the contiguous array ``values[0]``, for a whole vector."""
-    array = context.make_array(signature.args[0])(context, builder, values[0])
-    return builder.bitcast(builder.gep(array.data, [values[1]]), _FLOATS.as_pointer())
+def _element(builder: Any, pointer: Any, position: Any) -> Any:
+    return builder.gep(pointer, [position])
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
-def load(typing_context: Any, array: Any, row: Any) -> Any:
-    """Return lanes from elements WIDTH * row onwards of a contiguous float64 vector."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        start = builder.mul(values[1], ir.Constant(ir.IntType(64), WIDTH))
-        return builder.load(_pointer(context, builder, signature, [values[0], start]), align=8)
-
-    return LANES(array, types.int64), generate
+def _row(builder: Any, pointer: Any, row: Any) -> Any:
+    """Return the address of WIDTH numbers, ``row`` times WIDTH behind ``pointer``."""
+    start = builder.mul(row, ir.Constant(ir.IntType(64), WIDTH))
+    return builder.bitcast(_element(builder, pointer, start), _FLOATS.as_pointer())
 
 
-@intrinsic  # type: ignore[untyped-decorator]  # numba is untyped
-def store(typing_context: Any, array: Any, row: Any, lanes: Any) -> Any:
-    """Write lanes to elements WIDTH * row onwards of a contiguous float64 vector."""
+@intrinsic
+def pointer_to(typing_context: Any, array: Any) -> Any:
+    """Return the address of a contiguous array's first element.
+
+    Inside a kernel arrays are handed on as bare pointers: they cost one register instead of eight, no
+    reference counting and no test for negative indices. The caller keeps the array alive.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        start = builder.mul(values[1], ir.Constant(ir.IntType(64), WIDTH))
-        builder.store(values[2], _pointer(context, builder, signature, [values[0], start]), align=8)
+        return context.make_array(signature.args[0])(context, builder, values[0]).data
+
+    return types.CPointer(array.dtype)(array), generate
+
+
+@intrinsic
+def load(typing_context: Any, pointer: Any, row: Any) -> Any:
+    """Return lanes from numbers WIDTH * row onwards."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load(_row(builder, *values), align=8)
+
+    return LANES(pointer, types.int64), generate
+
+
+@intrinsic
+def store(typing_context: Any, pointer: Any, row: Any, lanes: Any) -> Any:
+    """Write lanes to numbers WIDTH * row onwards."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        builder.store(values[2], _row(builder, values[0], values[1]), align=8)
         return context.get_dummy_value()
 
-    return types.void(array, types.int64, LANES), generate
+    return types.void(pointer, types.int64, LANES), generate
+
+
+@intrinsic
+def gather(typing_context: Any, pointer: Any, start: Any, step: Any) -> Any:
+    """Return lanes from numbers start, start + step, start + 2 step, ..."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer, position, step = values
+        lanes = ir.Constant(_FLOATS, ir.Undefined)
+        for lane in range(WIDTH):
+            number = builder.load(_element(builder, pointer, position))
+            lanes = builder.insert_element(lanes, number, ir.Constant(ir.IntType(32), lane))
+            position = builder.add(position, step)
+        return lanes
+
+    return LANES(pointer, types.int64, types.int64), generate

@@ -142,34 +142,29 @@ class Program:
 class ProgramLibrary:
     """All programs of one dimension that the process has asked for, side by side in the kernel's arrays.
 
-    Programs are only ever added, so a slot stays valid, and arrays handed out earlier stay valid for their slots.
+    Programs are only ever added, so an entry stays valid, and arrays handed out earlier stay valid for their entries.
 
     Attributes:
-        arrays: (starts, instructions, data) as the kernel takes them.
+        arrays: (instructions, data) as the kernel takes them.
     """
 
     def __init__(self) -> None:
-        self.arrays: tuple[IntArray, IntArray, FloatArray] = (
-            np.empty(0, dtype=np.int64),
+        self.arrays: tuple[IntArray, FloatArray] = (
             np.empty((0, kernel.NUM_COLUMNS), dtype=np.int64),
             np.empty(0),
         )
         self._lock = Lock()
 
     def add(self, program: Program) -> int:
-        """Store a program and return its slot."""
+        """Store a program and return its entry, the row of its first instruction."""
         added, numbers = program.arrays()
         with self._lock:
-            starts, instructions, data = self.arrays
+            instructions, data = self.arrays
             added[:, kernel.DATA] += len(data)
             closing = added[:, kernel.OPERATION] == kernel.END_COMPONENT
             added[closing, kernel.OTHER] += len(data)
-            self.arrays = (
-                np.append(starts, len(instructions)),
-                np.concatenate([instructions, added]),
-                np.concatenate([data, numbers]),
-            )
-            return len(starts)
+            self.arrays = np.concatenate([instructions, added]), np.concatenate([data, numbers])
+            return len(instructions)
 
 
 @cache

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from numbers import Integral
+from functools import cache, partial
 
 import numpy as np
 
 from de_gym.arrays import FloatArray
 from de_gym.problems import cec2013, cec2017
 from de_gym.problems.base import Problem
-from de_gym.problems.kernel import evaluate_programs
+from de_gym.problems.batch import ProblemBatch
 from de_gym.problems.programs import library
 from de_gym.problems.table import SuiteTable
 from de_gym.registry import lookup
@@ -35,20 +34,19 @@ class SuiteProblem(Problem):
             optimum=table.optimum(number),
             optimal_position=table.optimal_position(number, dimension),
         )
-        self._write_program = lambda: table.write_program(number, dimension)
-        self._slot: int | None = None
+        self._write_program = partial(table.write_program, number, dimension)
+        self._program_entry: int | None = None
 
     @property
-    def slot(self) -> int:
+    def program_entry(self) -> int:
         """Where the kernel finds the function among the programs of its dimension; written at the first use."""
-        if self._slot is None:
-            self._slot = library(self.dimension).add(self._write_program())
-        return self._slot
+        if self._program_entry is None:
+            self._program_entry = library(self.dimension).add(self._write_program())
+        return self._program_entry
 
     def _evaluate_rows(self, points: FloatArray) -> FloatArray:
-        slots = np.array([self.slot], dtype=np.int64)
-        rows = points if points.flags.writeable else points.copy()
-        return evaluate_programs(rows[np.newaxis], slots, *library(self.dimension).arrays)[0]
+        values: FloatArray = ProblemBatch([self]).evaluate(points[np.newaxis])[0]
+        return values
 
     def __reduce__(self) -> tuple[Callable[[str, int, int], Problem], tuple[str | None, int | None, int]]:
         return suite_problem, (self.suite, self.number, self.dimension)
@@ -139,7 +137,7 @@ def official_number(suite: str, paper_number: int) -> int:
     (1, 3, 30)
     """
     numbers = lookup("suite", suite, SUITES).default_numbers
-    if not (isinstance(paper_number, Integral) and 1 <= paper_number <= len(numbers)):
+    if not (_is_integer(paper_number) and 1 <= paper_number <= len(numbers)):
         raise ValueError(f"The paper's numbers of suite {suite!r} run from 1 to {len(numbers)}, got {paper_number!r}.")
     return numbers[int(paper_number) - 1]
 
@@ -156,8 +154,12 @@ def paper_number(suite: str, official_number: int) -> int:
     return table.default_numbers.index(official_number) + 1
 
 
+def _is_integer(number: object) -> bool:
+    return isinstance(number, int | np.integer)
+
+
 def _checked_number(table: SuiteTable, number: int, dimension: int) -> int:
-    if not isinstance(number, Integral) or number not in table.numbers:
+    if not _is_integer(number) or number not in table.numbers:
         raise ValueError(_unknown_number_message(table, number, table.numbers))
     supported = table.supported_dimensions(int(number))
     if dimension not in supported:
@@ -172,8 +174,9 @@ def _unknown_number_message(table: SuiteTable, number: object, choices: tuple[in
     """Return the sentence that rejects a number, with the way to get it where it exists elsewhere in the suite."""
     if number in table.numbers:
         hint = f"It exists: name it in make_suite(..., functions=[{number}])."
-    elif isinstance(number, Integral):
-        hint = f"Did you mean {min(choices, key=lambda choice: abs(choice - int(number)))}?"
+    elif isinstance(number, int | np.integer):
+        nearest = min(choices, key=lambda choice: abs(choice - int(number)))
+        hint = f"Did you mean {nearest}?"
     else:
         hint = "Official numbers are integers."
     return f"No function {number!r} in this suite {table.name!r}. {hint} Available: {', '.join(map(str, choices))}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from de_gym.compiling import shared
 from de_gym.problems.elementary import exponential, logarithm, power, sine
@@ -19,9 +20,12 @@ from de_gym.problems.lanes import (
     with_sign_of,
 )
 
+if TYPE_CHECKING:
+    from de_gym.problems.lanes import Pointer
+
 
 @shared
-def shift(buffer, source, target, length, data, at):
+def shift(buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int) -> None:
     """Write rate * (x_i - o_i), the rate at ``data[at]`` and the shift o behind it."""
     rate = data[at]
     for i in range(length):
@@ -29,7 +33,7 @@ def shift(buffer, source, target, length, data, at):
 
 
 @shared
-def rotate(buffer, source, target, length, data, at):
+def rotate(buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int) -> None:
     """Write M v, each sum from left to right and without fused operations, as the official code computes it."""
     row = 0
     while row + 5 <= length:
@@ -60,14 +64,14 @@ def rotate(buffer, source, target, length, data, at):
 
 
 @shared
-def scale(buffer, source, target, length, data, at):
+def scale(buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int) -> None:
     """Write c_i v_i."""
     for i in range(length):
         store(buffer, target + i, load(buffer, source + i) * data[at + i])
 
 
 @shared
-def round_steps(buffer, source, target, length, data, at):
+def round_steps(buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int) -> None:
     """Write v_i rounded to multiples of one half where abs(v_i) > 1/2."""
     for i in range(length):
         v = load(buffer, source + i)
@@ -75,7 +79,7 @@ def round_steps(buffer, source, target, length, data, at):
 
 
 @shared
-def oscillate(buffer, source, target, length, data, at):
+def oscillate(buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int) -> None:
     """Write v with its first and last coordinate made to oscillate around the identity.
 
     NOTE: the report oscillates every coordinate; the official code only these two, and so do we.
@@ -91,7 +95,7 @@ def oscillate(buffer, source, target, length, data, at):
 
 
 @shared
-def skew(buffer, source, target, length, data, at):
+def skew(buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int) -> None:
     """Write v_i ** (1 + c_i sqrt(v_i)) where v_i > 0 and leave the target as it is elsewhere.
 
     NOTE: the report keeps v_i <= 0; the official code leaves the old content of its output vector there, which
@@ -106,7 +110,7 @@ def skew(buffer, source, target, length, data, at):
 
 
 @shared
-def skew_exactly(buffer, source, target, length, data, at):
+def skew_exactly(buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int) -> None:
     """Do the same as ``skew`` with the C library's ``pow``, including its square root, to the last bit.
 
     Ackley's function multiplies a last bit by up to 1e19 far from the optimum, so its values follow the official

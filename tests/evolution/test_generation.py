@@ -14,6 +14,7 @@ from de_gym.evolution import (
     draw_uniforms,
     initialize,
     num_uniforms,
+    operators,
     scale_to_bounds,
     select_better,
 )
@@ -60,6 +61,32 @@ def test_first_half_of_the_actions_scales_and_second_half_crosses():
     only_rates = breed(parents, np.repeat([0.0, 1.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
     assert ((only_factors != parents).sum(axis=1) <= 1).all()  # nothing but the forced coordinate
     np.testing.assert_array_equal(only_rates, parents)  # all coordinates of donors that equal their parents
+
+
+@pytest.mark.parametrize("repair", BOUND_REPAIRS)
+def test_one_pass_equals_the_operators_one_after_the_other(repair):
+    rng = np.random.default_rng(3)
+    size, dimension, num_pbest = 12, 5, 4
+    parents, actions = rng.uniform(-1, 1, (size, dimension)), rng.random(2 * size)
+    actions[size], actions[size + 1] = 0.0, 1.0
+    uniforms = rng.random(num_uniforms(size, dimension, repair))
+    lower, upper = np.full(dimension, -1.0), np.full(dimension, 1.0)
+    pbest = operators.pick_leading(uniforms[:size], num_pbest)
+    r1, r2 = operators.pick_distinct(uniforms[size : 3 * size].reshape(2, size), size)
+    factors, rates = actions[:size], actions[size:]
+    donors = operators.mutate_current_to_pbest(parents, parents, factors, factors, pbest, r1, r2)
+    forced = operators.pick_leading(uniforms[3 * size : 4 * size], dimension)
+    crossing = uniforms[4 * size :].reshape(-1, size, dimension)
+    trials = operators.cross_binomial(parents, donors, rates, crossing[0], forced)
+    repaired = {
+        "midpoint": lambda: operators.repair_midpoint(trials, parents, lower, upper),
+        "clip": lambda: operators.repair_clip(trials, lower, upper),
+        "reflect": lambda: operators.repair_reflect(trials, lower, upper),
+        "resample": lambda: operators.repair_resample(trials, crossing[1], lower, upper),
+    }[repair]()
+    assert (trials != repaired).any()
+    ours = breed(parents, actions, num_pbest, uniforms, lower, upper, BOUND_REPAIRS[repair])
+    np.testing.assert_array_equal(ours, repaired)
 
 
 def test_selection_keeps_the_better_accepts_ties_and_sorts():

@@ -11,21 +11,21 @@ from de_gym.evolution.streams import draw_keys, expand_uniforms, fill_bits, seed
 GOLDEN = 0x9E3779B97F4A7C15
 
 
-def test_generator_gives_the_published_outputs_of_xoshiro256_plus():
+def test_generator_gives_the_published_outputs_of_xoshiro256_plus_plus():
     bits = np.empty(10, np.uint64)
     fill_bits(np.array([1, 2, 3, 4], np.uint64), bits)
     # Test vector of the rand_xoshiro crate, which took it from the authors' C code.
     assert bits.tolist() == [
-        5,
-        211106232532999,
-        211106635186183,
-        9223759065350669058,
-        9250833439874351877,
-        13862484359527728515,
-        2346507365006083650,
-        1168864526675804870,
-        34095955243042024,
-        3466914240207415127,
+        41943041,
+        58720359,
+        3588806011781223,
+        3591011842654386,
+        9228616714210784205,
+        9973669472204895162,
+        14011001112246962877,
+        12406186145184390807,
+        15849039046786891736,
+        10450023813501588000,
     ]
 
 
@@ -51,6 +51,13 @@ def test_uniforms_are_uniform_and_uncorrelated_along_and_across_generations():
     for lag in (1, 2, 7):
         assert abs(np.corrcoef(rows.ravel()[:-lag], rows.ravel()[lag:])[0, 1]) < 0.01
     assert abs(np.corrcoef(rows[:-1].ravel(), rows[1:].ravel())[0, 1]) < 0.01
+
+
+def test_uniforms_are_the_upper_then_the_lower_halves_of_the_outputs():
+    bits = np.empty(3, np.uint64)
+    fill_bits(seed_stream(np.uint64(7), 4), bits)
+    halves = [int(word) >> 32 for word in bits] + [int(word) % 2**32 for word in bits]
+    np.testing.assert_array_equal(expand_uniforms(np.uint64(7), 4, 5), np.array(halves[:5]) / 2.0**32)
 
 
 @pytest.mark.parametrize("change", ["key", "generation"])

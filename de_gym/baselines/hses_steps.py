@@ -1,0 +1,110 @@
+"""Univariate Gaussian sampling of HSES as compiled functions of one run, in a box scaled to [-bound, bound]."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from de_gym.arrays import FloatArray
+from de_gym.compiling import compiled
+from de_gym.evolution.operators import rank_by_fitness
+
+
+@compiled
+def fit_model(points: FloatArray, fitness: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the weighted mean and the plain standard deviation (n - 1) of the best points, both (D,).
+
+    Args:
+        points: Shape (K, D).
+        fitness: Shape (K,).
+        weights: Weights of the best ``len(weights)`` points, best first; they add up to one.
+    """
+    best = points[rank_by_fitness(fitness)[: weights.shape[0]]]
+    num_best, dimension = best.shape
+    mean, centre, deviation = np.zeros(dimension), np.zeros(dimension), np.zeros(dimension)
+    for rank in range(num_best):
+        mean += weights[rank] * best[rank]
+        centre += best[rank] / num_best
+    for rank in range(num_best):
+        deviation += (best[rank] - centre) ** 2 / (num_best - 1)
+    return mean, np.sqrt(deviation)
+
+
+@compiled
+def wrap_outside(points: FloatArray, bound: float) -> FloatArray:
+    """Return points with each outside coordinate taken modulo the bound, on its own side of zero."""
+    wrapped = np.empty_like(points)
+    for i in range(points.shape[0]):
+        for j in range(points.shape[1]):
+            value = points[i, j]
+            inside = math.copysign(abs(value) % bound, value)
+            wrapped[i, j] = inside if abs(value) > bound else value
+    return wrapped
+
+
+@compiled
+def redraw_outside(points: FloatArray, fresh: FloatArray, bound: float) -> FloatArray:
+    """Return points with each outside coordinate replaced by that of ``fresh``, set to the bound if outside too."""
+    redrawn = np.empty_like(points)
+    for i in range(points.shape[0]):
+        for j in range(points.shape[1]):
+            value = fresh[i, j] if abs(points[i, j]) > bound else points[i, j]
+            redrawn[i, j] = min(max(value, -bound), bound)
+    return redrawn
+
+
+@compiled
+def freeze_threshold(
+    distances: FloatArray, apart: float, together: float, near: float, far: float, spread: float
+) -> float:
+    """Return the distance below which two results count as agreeing in a coordinate.
+
+    Nothing agrees if even the smallest distance exceeds ``apart``; everything does if all are below
+    ``together``. Otherwise the sorted distances are cut at the largest relative gap that leads to a distance
+    between ``near`` and ``far``, or from below ``together`` to beyond ``far``; failing that at the smallest.
+
+    Args:
+        distances: Standard deviation of the two values in each coordinate, shape (D,).
+        apart: See above.
+        together: See above.
+        near: See above.
+        far: See above.
+        spread: How far below the distance after the gap the threshold lies.
+    """
+    ascending = distances[rank_by_fitness(distances)]
+    if ascending[0] > apart:
+        return 0.0
+    if ascending[-1] < together:
+        return 1.0
+    gaps = np.full(ascending.shape[0], -1.0)  # the first position is visited last
+    for j in range(1, ascending.shape[0]):
+        if ascending[j] > ascending[j - 1]:
+            gaps[j] = (ascending[j] - ascending[j - 1]) / ascending[j - 1]
+        else:
+            gaps[j] = 0.0
+    for j in rank_by_fitness(-gaps):
+        beyond = j > 0 and ascending[j] >= far and ascending[j - 1] < together
+        if near < ascending[j] < far or beyond:
+            return float(ascending[j] - spread)
+    return float(ascending[0] - spread)
+
+
+@compiled
+def freeze_agreed(
+    mean: FloatArray, deviation: FloatArray, results: FloatArray, better: int, threshold: float, spread: float
+) -> None:
+    """Narrow the model, in place, to the better result in every coordinate on which both results agree.
+
+    Args:
+        mean: Of the model, shape (D,).
+        deviation: Of the model, shape (D,).
+        results: The two points, shape (2, D).
+        better: Row of the better one.
+        threshold: From ``freeze_threshold``.
+        spread: Deviation of a frozen coordinate.
+    """
+    for j in range(mean.shape[0]):
+        if abs(results[0, j] - results[1, j]) / math.sqrt(2.0) < threshold:
+            mean[j] = results[better, j]
+            deviation[j] = spread

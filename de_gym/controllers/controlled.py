@@ -1,0 +1,94 @@
+"""ControlledDE: the environment's Differential Evolution with a controller inside, as an optimiser like any other."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.baselines import GenerationParameters, Optimizer
+from de_gym.controllers.base import Controller, check_population_size
+from de_gym.controllers.recurrent import RecurrentController
+from de_gym.envs import process
+from de_gym.envs.settings import EnvSettings, default_population_size
+from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
+
+# What a controller's actions depend on; the rest of an environment's arguments say when and how it is trained.
+_PROCESS_SETTINGS = ("num_bins", "history_window", "histogram", "observation", "pbest", "bound_repair")
+
+
+class ControlledDE(Optimizer):
+    """R runs of DE/current-to-pbest/1/bin whose F and CR a controller sets, as in Algorithm 2 of the LDE paper.
+
+    It is the environment's own decision process, so a controller meets in use what it met in training.
+    """
+
+    name: ClassVar[str] = "controlled-de"
+
+    def __init__(self, controller: Controller, **changes: Any) -> None:
+        """Store the controller; ``changes`` replace settings of its environment, such as ``pbest=0.1``."""
+        self.controller = controller
+        self._settings = process_settings(controller) | changes
+        EnvSettings(population_size=4, max_evaluations=8, **self._settings)  # the settings' own checks
+
+    def _start(self) -> None:
+        size = self.controller.population_size or default_population_size(self._dimension)
+        check_population_size(self.controller, size)
+        self._process = EnvSettings(
+            population_size=size, max_evaluations=self._max_evaluations, max_generations=None, **self._settings
+        )
+        self._state: process.RunState | None = None
+        self._actions: FloatArray | None = None
+        self._last_parameters: GenerationParameters | None = None
+        self.controller.reset(self._rngs)
+
+    def _next_cost(self) -> IntArray:
+        return np.full(self.num_runs, self._process.population_size)
+
+    def _ask(self) -> FloatArray:
+        if self._state is None:
+            uniforms = draw_uniforms(self._rngs, self._process.population_size, self._dimension)
+            return scale_to_bounds(uniforms, self._lower, self._upper)
+        self._actions = self.controller(process.observe(self._state, self._process))
+        return process.breed(self._state, self._actions, self._process, self._lower, self._upper)
+
+    def _tell(self, trials: FloatArray, fitness: FloatArray) -> None:
+        if self._state is None or self._actions is None:
+            unknown = np.full(self.num_runs, np.nan)  # only rewards need the minimum
+            self._state = process.start(trials, fitness, unknown, draw_keys(self._rngs), self._process)
+            return
+        factors, rates = np.split(self._actions, 2, axis=1)
+        self._last_parameters = GenerationParameters(factors, rates, self._state.population.fitness)
+        self._state = process.absorb(self._state, trials, fitness)
+
+    def _keep(self, runs: IntArray) -> None:
+        self.controller.keep(runs)
+        if self._state is not None:
+            self._state = process.take_runs(self._state, runs)
+        if self._last_parameters is not None:
+            last = self._last_parameters
+            self._last_parameters = GenerationParameters(
+                last.scale_factors[runs], last.crossover_rates[runs], last.parent_fitness[runs]
+            )
+
+    @property
+    def last_parameters(self) -> GenerationParameters | None:
+        """F and CR of the last generation told; None while only the initial population has been."""
+        return self._last_parameters
+
+    @property
+    def population(self) -> tuple[FloatArray, FloatArray] | None:
+        """Current positions (R, N, D) and fitness (R, N), best first; None before the initial population is told."""
+        return None if self._state is None else (self._state.population.positions, self._state.population.fitness)
+
+
+def process_settings(controller: Controller) -> dict[str, Any]:
+    """Return the settings of the decision process that ``controller`` was trained for; none for untrained ones."""
+    if not isinstance(controller, RecurrentController):
+        return {}
+    stored = controller.info.env_settings
+    chosen = {name: stored[name] for name in _PROCESS_SETTINGS if name in stored}
+    if "observation" in chosen:
+        chosen["observation"] = tuple(chosen["observation"])  # type: ignore[arg-type]  # JSON holds a list
+    return chosen

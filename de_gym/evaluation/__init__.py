@@ -1,0 +1,32 @@
+"""Compare methods under the paper's protocol: run, store, test, report."""
+
+from de_gym.evaluation.backends import BACKENDS, WorkerDiedError
+from de_gym.evaluation.comparison import Comparison, compare
+from de_gym.evaluation.ioh import export_ioh
+from de_gym.evaluation.methods import ALGORITHMS, OptimizerMethod, controller_method, make_methods
+from de_gym.evaluation.protocol import PROTOCOLS, Protocol
+from de_gym.evaluation.report import write_report
+from de_gym.evaluation.results import MethodResults, Results, load_results, shipped_results
+from de_gym.evaluation.runner import run_methods
+from de_gym.evaluation.store import ResultStore
+
+__all__ = [
+    "ALGORITHMS",
+    "BACKENDS",
+    "PROTOCOLS",
+    "Comparison",
+    "MethodResults",
+    "OptimizerMethod",
+    "Protocol",
+    "ResultStore",
+    "Results",
+    "WorkerDiedError",
+    "compare",
+    "controller_method",
+    "export_ioh",
+    "load_results",
+    "make_methods",
+    "run_methods",
+    "shipped_results",
+    "write_report",
+]

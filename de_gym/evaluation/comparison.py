@@ -1,0 +1,111 @@
+"""Comparison: every statistic that a report shows, computed once from the results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from de_gym.arrays import FloatArray
+from de_gym.evaluation.paper import NUM_RUNS, PaperColumn, has_table, paper_column, paper_scores
+from de_gym.evaluation.results import MethodResults, Results
+from de_gym.evaluation.statistics import (
+    Friedman,
+    MarkCounts,
+    average_performance_scores,
+    count_marks,
+    friedman,
+    pairwise_rank_tests,
+    rank_sum_marks,
+    z_scores,
+)
+
+Z_LIMIT = 3.5
+"""A mean further from the paper's than this many standard errors is reported as different."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The statistics of a set of results; mappings go from method name to value.
+
+    Attributes:
+        results: What was compared.
+        marks: Rank-sum mark per function against the reference, for every other method.
+        counts: How often each mark occurs.
+        scores: Average performance score among all methods.
+        paper_scores: The paper's score, where it ranks the method under this protocol.
+        friedman: Friedman's test on the mean errors, ranks in the order of the methods; None below three methods.
+        holm: p-value against the reference after Friedman's test, Holm-corrected over all pairs.
+        paper: The paper's column, where it has one.
+        z_scores: Distance of every mean from the paper's, where it has one, shape (P,).
+    """
+
+    results: Results
+    marks: Mapping[str, list[str]]
+    counts: Mapping[str, MarkCounts]
+    scores: Mapping[str, float]
+    paper_scores: Mapping[str, float]
+    friedman: Friedman | None
+    holm: Mapping[str, float]
+    paper: Mapping[str, PaperColumn]
+    z_scores: Mapping[str, FloatArray]
+
+    @property
+    def ranking(self) -> list[MethodResults]:
+        """Methods by ascending score, those of equal score in the order of the columns."""
+        return sorted(self.results.methods, key=lambda method: self.scores[method.name])
+
+    def mean_rank(self, name: str) -> float | None:
+        """Return a method's mean Friedman rank, or None where there was no test."""
+        if self.friedman is None:
+            return None
+        return float(self.friedman.mean_ranks[[method.name for method in self.results.methods].index(name)])
+
+    def within_limit(self, name: str) -> int:
+        """Return on how many functions a method's mean agrees with the paper's."""
+        return int((np.abs(self.z_scores[name]) <= Z_LIMIT).sum())
+
+
+def compare(results: Results) -> Comparison:
+    """Return all statistics of ``results``."""
+    methods, reference = results.methods, results.reference_results
+    marks = {method.name: rank_sum_marks(reference.errors, method.errors) for method in results.compared}
+    scores = average_performance_scores([method.errors for method in methods])
+    means = np.stack([method.summary.mean for method in methods])
+    test = friedman(means) if len(methods) > 2 and means.shape[1] > 1 else None
+    holm: dict[str, float] = {}
+    if test is not None:
+        corrected = pairwise_rank_tests(test.mean_ranks, means.shape[1])[methods.index(reference)]
+        holm = {method.name: float(p) for method, p in zip(methods, corrected, strict=True) if method != reference}
+    paper = _paper_columns(results)
+    printed_scores = paper_scores(results.protocol.table)
+    return Comparison(
+        results=results,
+        marks=marks,
+        counts={name: count_marks(column) for name, column in marks.items()},
+        scores={method.name: float(score) for method, score in zip(methods, scores, strict=True)},
+        paper_scores={
+            method.name: printed_scores[method.paper_name] for method in methods if method.paper_name in printed_scores
+        },
+        friedman=test,
+        holm=holm,
+        paper=paper,
+        z_scores={
+            name: z_scores(results[name].summary, results[name].num_runs, column.mean, column.std, NUM_RUNS)
+            for name, column in paper.items()
+        },
+    )
+
+
+def _paper_columns(results: Results) -> dict[str, PaperColumn]:
+    """Return the paper's column of every method that has a counterpart there."""
+    protocol = results.protocol
+    if not has_table(protocol.table):
+        return {}
+    columns = {
+        method.name: paper_column(protocol.table, method.paper_name, protocol.functions)
+        for method in results.methods
+        if method.paper_name is not None
+    }
+    return {name: column for name, column in columns.items() if column is not None}

@@ -1,0 +1,168 @@
+"""What can be compared: baselines and controllers, by name, as methods that a runner can send to its workers."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from de_gym.baselines import GenerationParameters, Optimizer, run
+from de_gym.baselines.reproduce import CONFIGURATIONS
+from de_gym.controllers import (
+    ConstantController,
+    ControlledDE,
+    Controller,
+    RandomController,
+    RecurrentController,
+    available,
+    load,
+)
+from de_gym.controllers.controlled import process_settings
+from de_gym.controllers.storage import tensor_checksum
+from de_gym.envs.settings import default_population_size
+from de_gym.evaluation.parameters import ParameterTrace
+from de_gym.evaluation.protocol import Protocol
+from de_gym.evolution.records import RunResult
+from de_gym.problems import Problem
+from de_gym.registry import unknown_name_message
+
+ALGORITHMS = CONFIGURATIONS
+"""The nine algorithms of the paper, and jSO with the constants that the paper's table gives it."""
+
+_CONSTANT = re.compile(r"constant(?:=([0-9]*\.?[0-9]+),([0-9]*\.?[0-9]+))?")
+_DEFAULT_CONSTANTS = ("0.5", "0.9")
+
+
+@dataclass(frozen=True)
+class OptimizerMethod:
+    """An optimiser under comparison.
+
+    Attributes:
+        name: Its name in stores and reports.
+        optimizer: What runs.
+        settings: Everything its results depend on besides protocol and seeds, as JSON values.
+    """
+
+    name: str
+    optimizer: Optimizer
+    settings: Mapping[str, object]
+
+    def run(self, problem: Problem, seeds: Sequence[np.random.SeedSequence], protocol: Protocol) -> RunResult:
+        """Return the record of one run per seed."""
+        return run(
+            self.optimizer,
+            problem,
+            seeds=seeds,
+            max_evaluations=protocol.budget,
+            max_generations=protocol.max_generations,
+            target_error=protocol.target_error,
+            grid=protocol.grid,
+        )
+
+    def trace(self, problem: Problem, seed: np.random.SeedSequence, protocol: Protocol) -> ParameterTrace | None:
+        """Return F and CR along one run, or None for an algorithm that has neither."""
+        optimizer = deepcopy(self.optimizer)
+        optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(seed)], protocol.budget)
+        generations: list[GenerationParameters] = []
+        limit = np.inf if protocol.max_generations is None else protocol.max_generations
+        solved = -np.inf if problem.optimum is None else problem.optimum + protocol.target_error
+        while not optimizer.has_ended[0] and optimizer.best_fitness[0] >= solved and len(generations) < limit:
+            optimizer.tell(problem.evaluate(optimizer.ask()))
+            if optimizer.last_parameters is not None:
+                generations.append(optimizer.last_parameters)
+        if not generations:
+            return None
+        return ParameterTrace(
+            self.name,
+            fitness=[generation.parent_fitness[0] for generation in generations],
+            scale_factors=[generation.scale_factors[0] for generation in generations],
+            crossover_rates=[generation.crossover_rates[0] for generation in generations],
+        )
+
+
+def make_methods(
+    names: Sequence[str], protocol: Protocol, *, population_size: int | None = None, deterministic: bool = False
+) -> list[OptimizerMethod]:
+    """Return the methods of the given names.
+
+    Args:
+        names: Baselines; ``"random"``, ``"constant"`` (F = 0.5, CR = 0.9) or ``"constant=F,CR"``; controllers that come
+            with the package; paths of ``.safetensors`` files.
+        protocol: The rules of the comparison.
+        population_size: Individuals N of all controllers, the paper's for the dimension by default. A controller
+            that was trained for another number is refused.
+        deterministic: Whether trained controllers act by their means instead of sampling, as the paper does.
+    """
+    size = default_population_size(protocol.dimension) if population_size is None else population_size
+    return [_make_method(name, size, deterministic) for name in names]
+
+
+def _make_method(name: str, size: int, deterministic: bool) -> OptimizerMethod:
+    if name in ALGORITHMS:
+        return algorithm_method(name)
+    if name == "random":
+        return controller_method(name, RandomController(size))
+    if match := _CONSTANT.fullmatch(name):
+        factor, rate = (float(given or usual) for given, usual in zip(match.groups(), _DEFAULT_CONSTANTS, strict=True))
+        constants = {"scale_factor": factor, "crossover_rate": rate}
+        return controller_method(name, ConstantController(factor, rate, population_size=size), constants)
+    if name in available() or name.endswith(".safetensors"):
+        controller = load(name, population_size=size, deterministic=deterministic)
+        return controller_method(_short_name(name), controller)
+    choices = [*ALGORITHMS, "random", "constant", "constant=F,CR", *available(), "FILE.safetensors"]
+    raise ValueError(unknown_name_message("method", name, choices))
+
+
+def algorithm_method(name: str) -> OptimizerMethod:
+    """Return one of ``ALGORITHMS`` as a method."""
+    optimizer = ALGORITHMS[name]()
+    constants = dataclasses.asdict(optimizer.settings)  # type: ignore[call-overload]  # all are dataclasses
+    return OptimizerMethod(name, optimizer, {"kind": "baseline", "algorithm": optimizer.name, "settings": constants})
+
+
+def controller_method(
+    name: str, controller: Controller, details: Mapping[str, object] | None = None
+) -> OptimizerMethod:
+    """Return a controller as a method: in the decision process it was trained in, or else the paper's.
+
+    Args:
+        name: Its name in stores and reports.
+        controller: Any controller made for a certain population size.
+        details: What distinguishes it from others of its class, as JSON values; known for trained controllers.
+    """
+    if controller.population_size is None:
+        raise ValueError(f"Controller {name!r} must have a population size to be compared, got None.")
+    settings: dict[str, object] = {
+        "kind": "controller",
+        "controller": type(controller).__name__,
+        "population_size": controller.population_size,
+        **(details or {}),
+    }
+    if isinstance(controller, RecurrentController):
+        settings |= {**process_settings(controller), **_origin(controller)}
+    return OptimizerMethod(name, ControlledDE(controller), settings)
+
+
+def _origin(controller: RecurrentController) -> dict[str, object]:
+    """Return what distinguishes a trained controller from others."""
+    return {
+        "paper_counterpart": "lde",
+        "preset": controller.info.preset,
+        "training_seed": controller.info.seed,
+        "cell_size": controller.cell_size,
+        "deterministic": controller.deterministic,
+        "weights_sha256": tensor_checksum(controller.tensors),
+    }
+
+
+def _short_name(name: str) -> str:
+    """Return a controller's name for tables; training calls all files the same and their folders differently."""
+    if not name.endswith(".safetensors"):
+        return name
+    path = Path(name).absolute()
+    return path.parent.name if path.stem == "controller" else path.stem

@@ -1,0 +1,97 @@
+"""Protocol: which functions, how many runs and how long a run lasts; and the seed of every run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+
+from de_gym.arrays import IntArray
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The rules under which every method of a comparison runs.
+
+    Attributes:
+        suite: Name of the benchmark suite, as ``make_suite`` knows it.
+        dimension: Number of coordinates n.
+        functions: Official numbers of the functions.
+        num_runs: Independent runs per method and function.
+        max_evaluations: Budget of a run; None stands for 10^4 n.
+        max_generations: Generations after which a run is cut; None for no such limit.
+        target_error: A run ends below this error, which then counts as 0.
+        seed: Root of all random numbers.
+    """
+
+    suite: str
+    dimension: int
+    functions: tuple[int, ...]
+    num_runs: int = 51
+    max_evaluations: int | None = None
+    max_generations: int | None = None
+    target_error: float = 1e-8
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.functions or len(set(self.functions)) < len(self.functions):
+            raise ValueError(f"`functions` must be distinct function numbers, got {self.functions}.")
+        for name, value in (("dimension", self.dimension), ("num_runs", self.num_runs)):
+            if value < 1:
+                raise ValueError(f"`{name}` must be at least 1, got {value}.")
+        for name, limit in (("max_evaluations", self.max_evaluations), ("max_generations", self.max_generations)):
+            if limit is not None and limit < 1:
+                raise ValueError(f"`{name}` must be at least 1 or None, got {limit}.")
+        if not self.target_error >= 0:
+            raise ValueError(f"`target_error` must not be negative, got {self.target_error}.")
+        if self.seed < 0:
+            raise ValueError(f"`seed` must not be negative, got {self.seed}.")
+
+    @property
+    def budget(self) -> int:
+        """Evaluations a run may use."""
+        return 10_000 * self.dimension if self.max_evaluations is None else self.max_evaluations
+
+    @property
+    def grid(self) -> IntArray:
+        """Evaluation counts at which convergence is recorded: evenly spaced, and on a log scale from 1 on."""
+        early = np.rint(np.geomspace(1, self.budget, 61)).astype(np.int64)
+        return np.union1d(early, np.rint(np.linspace(0, self.budget, 51)[1:]).astype(np.int64))
+
+    @property
+    def table(self) -> str:
+        """Name of the results under these rules, as in ``cec2017-10d``; the paper's tables have such names."""
+        name = f"{self.suite}-{self.dimension}d"
+        if self.max_evaluations is not None and self.max_evaluations != 10_000 * self.dimension:
+            name += f"-{self.max_evaluations}e"
+        return name if self.max_generations is None else f"{name}-{self.max_generations}g"
+
+    def run_seeds(self, function: int, runs: Iterable[int], method: str) -> list[np.random.SeedSequence]:
+        """Return the seed sequence of every run in ``runs``.
+
+        A run's sequence is spawned from the root seed by the key (suite, dimension, function, run, method), the two
+        names as their CRC-32, so a result depends on nothing but that key: not on how many runs, functions or methods
+        there are, nor on which process computes it.
+        """
+        place = (crc32(self.suite.encode()), self.dimension, function)
+        return [np.random.SeedSequence(self.seed, spawn_key=(*place, run, crc32(method.encode()))) for run in runs]
+
+    def with_runs(self, num_runs: int) -> Protocol:
+        """Return the same rules with another number of runs."""
+        return dataclasses.replace(self, num_runs=num_runs)
+
+
+_CEC2013_TEST = tuple(range(21, 29))
+_CEC2017 = (1, *range(3, 31))
+
+PROTOCOLS = {
+    "paper-cec13-10d": Protocol("cec2013", 10, _CEC2013_TEST),
+    "paper-cec13-10d-T": Protocol("cec2013", 10, _CEC2013_TEST, max_generations=50),
+    "paper-cec13-30d": Protocol("cec2013", 30, _CEC2013_TEST),
+    "paper-cec17-10d": Protocol("cec2017", 10, _CEC2017),
+    "paper-cec17-30d": Protocol("cec2017", 30, _CEC2017),
+}
+"""The paper's tables; ``paper-cec13-10d-T`` ends every run after the 50 generations of a training episode."""

@@ -1,0 +1,182 @@
+"""Results: the errors of several methods under one protocol, from a store or as shipped with the package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.baselines.stored import RESULTS_DIRECTORY, read_results, results_name
+from de_gym.evaluation.methods import ALGORITHMS
+from de_gym.evaluation.paper import LABELS
+from de_gym.evaluation.protocol import Protocol
+from de_gym.evaluation.statistics import Summary, summarize
+from de_gym.evaluation.store import DamagedChunkError, ResultStore
+
+RUN_HERE, SHIPPED = "this evaluation", "shipped with the package"
+"""Where a method's results come from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Convergence:
+    """Best error so far along all runs: ``errors`` (P, R, G) at the evaluation counts ``grid`` (G,)."""
+
+    grid: IntArray
+    errors: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class MethodResults:
+    """All runs of one method on the P functions of a protocol.
+
+    Attributes:
+        name: Its name in the store.
+        errors: Final errors, shape (P, R).
+        evaluations: Evaluations each run used, shape (P, R), or None where that was not kept.
+        convergence: The errors along the runs, or None where they were not kept.
+        origin: Where the numbers come from, for the report.
+        settings: The method's settings.
+    """
+
+    name: str
+    errors: FloatArray
+    evaluations: IntArray | None = None
+    convergence: Convergence | None = None
+    origin: str = RUN_HERE
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """The name that tables print: the paper's where it has one."""
+        return {**LABELS, "jso-lde-paper": "jSO (paper's table)"}.get(self.name, self.name)
+
+    @property
+    def paper_name(self) -> str | None:
+        """What the paper's tables call its counterpart: itself, or what its settings say (LDE for a learned one)."""
+        counterpart = self.settings.get("paper_counterpart", "jso" if self.name == "jso-lde-paper" else self.name)
+        return counterpart if counterpart in LABELS else None
+
+    @property
+    def num_runs(self) -> int:
+        """Runs per function."""
+        return int(self.errors.shape[1])
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Mean, deviation, median, best and worst per function."""
+        return summarize(self.errors)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a report is made of: the methods in the order of its columns.
+
+    Attributes:
+        protocol: The common rules.
+        methods: At least one method; names are distinct.
+        reference: The method that all others are compared with by rank-sum tests.
+    """
+
+    protocol: Protocol
+    methods: tuple[MethodResults, ...]
+    reference: str
+
+    def __post_init__(self) -> None:
+        names = [method.name for method in self.methods]
+        if len(set(names)) < len(names):
+            raise ValueError(f"Methods need distinct names, got {', '.join(names)}.")
+        if self.reference not in names:
+            raise ValueError(f"The reference must be one of the methods {', '.join(names)}, got {self.reference!r}.")
+        for method in self.methods:
+            if len(method.errors) != len(self.protocol.functions):
+                raise ValueError(
+                    f"Method {method.name!r} has errors of {len(method.errors)} functions, "
+                    f"the protocol has {len(self.protocol.functions)}."
+                )
+
+    @property
+    def reference_results(self) -> MethodResults:
+        """The results of the reference."""
+        return self[self.reference]
+
+    @property
+    def compared(self) -> list[MethodResults]:
+        """Every method but the reference."""
+        return [method for method in self.methods if method.name != self.reference]
+
+    def __getitem__(self, name: str) -> MethodResults:
+        return next(method for method in self.methods if method.name == name)
+
+
+def load_results(store: ResultStore, names: Sequence[str] | None = None) -> list[MethodResults]:
+    """Return the results of the named methods (all by default) from a store that has every run of its protocol."""
+    settings = store.methods
+    return [_load_method(store, name, settings.get(name, {})) for name in (settings if names is None else names)]
+
+
+def shipped_results(protocol: Protocol) -> list[MethodResults]:
+    """Return the raw results of the compared algorithms that come with the package, where there are any.
+
+    A file counts only if it was made under the same limits and holds every function of the protocol. Its settings
+    say how it was made.
+    """
+    found = []
+    for name in ALGORITHMS:
+        path = RESULTS_DIRECTORY / results_name(protocol.suite, protocol.dimension, name)
+        if not path.exists():
+            continue
+        stored = read_results(path)
+        limits = (stored.metadata.get("max_evaluations"), stored.metadata.get("max_generations"))
+        functions = stored.functions.tolist()
+        if limits == (protocol.budget, protocol.max_generations) and set(protocol.functions) <= set(functions):
+            rows = [functions.index(function) for function in protocol.functions]
+            errors = np.where(stored.errors[rows] < protocol.target_error, 0.0, stored.errors[rows])
+            found.append(
+                MethodResults(name, errors, stored.evaluations[rows], origin=SHIPPED, settings=stored.metadata)
+            )
+    return found
+
+
+def _load_method(store: ResultStore, name: str, settings: Mapping[str, object]) -> MethodResults:
+    per_function = [_load_function(store, name, function) for function in store.protocol.functions]
+    grid = per_function[0]["grid"]
+    if any(not np.array_equal(arrays["grid"], grid) for arrays in per_function):
+        raise ValueError(f"The chunks of {name!r} in {str(store.folder)!r} record convergence on different grids.")
+    stacked = {
+        key: np.stack([arrays[key] for arrays in per_function]) for key in ("errors", "evaluations", "convergence")
+    }
+    return MethodResults(
+        name,
+        errors=stacked["errors"].astype(np.float64),
+        evaluations=stacked["evaluations"].astype(np.int64),
+        convergence=Convergence(grid.astype(np.int64), stacked["convergence"].astype(np.float64)),
+        settings=settings,
+    )
+
+
+def _load_function(store: ResultStore, name: str, function: int) -> dict[str, NDArray[np.generic]]:
+    """Return a method's arrays on one function, all runs in order."""
+    num_runs = store.protocol.num_runs
+    by_run: dict[int, tuple[dict[str, NDArray[np.generic]], int]] = {}
+    for key in store.chunks(name):
+        if key.function != function or key.start >= num_runs:
+            continue
+        try:
+            arrays = store.load(key)
+        except DamagedChunkError as error:
+            raise ValueError(f"A chunk is damaged, run the evaluation again to replace it: {error}") from error
+        by_run.update({run: (arrays, run - key.start) for run in key.runs})
+    missing = [run for run in range(num_runs) if run not in by_run]
+    if missing:
+        raise ValueError(
+            f"The store {str(store.folder)!r} lacks {len(missing)} of {num_runs} runs of {name!r} "
+            f"on function {function}; run the evaluation again to complete it."
+        )
+    order = [by_run[run] for run in range(num_runs)]
+    rows = ("errors", "evaluations", "best_positions", "convergence")
+    stacked = {row: np.stack([arrays[row][position] for arrays, position in order]) for row in rows}
+    return {**stacked, "grid": order[0][0]["grid"]}

@@ -1,0 +1,51 @@
+"""Formulas of the operators for a single coordinate: inlined into every loop that needs them, so written once.
+
+Choices are written as selections of two computed values, not as branches, which random data would make the
+processor mispredict.
+"""
+
+from __future__ import annotations
+
+from de_gym.compiling import inlined
+
+
+@inlined
+def move_to_pbest(current: float, best: float, plus: float, minus: float, weight: float, factor: float) -> float:
+    """Return x + W (x_pbest - x) + F (x_r1 - y_r2)."""
+    return current + weight * (best - current) + factor * (plus - minus)
+
+
+@inlined
+def positive_or_never(crossover_rate: float) -> float:
+    """Return a rate that no uniform reaches when it is zero, not even a uniform of exactly zero."""
+    return crossover_rate if crossover_rate > 0.0 else -1.0
+
+
+@inlined
+def to_midpoint(value: float, parent: float, low: float, high: float) -> float:
+    """Return an outside value moved halfway between its parent's and the violated bound."""
+    bound = low if value < low else high
+    midpoint = 0.5 * (parent + bound)
+    return midpoint if (value < low) | (value > high) else value
+
+
+@inlined
+def to_bound(value: float, low: float, high: float) -> float:
+    """Return an outside value set to the violated bound."""
+    return min(max(value, low), high)
+
+
+@inlined
+def to_mirror(value: float, low: float, high: float) -> float:
+    """Return an outside value mirrored at the bounds as often as needed: a triangle wave of twice the width."""
+    if low <= value <= high:
+        return value
+    width = high - low
+    phase = (value - low) % (2.0 * width)
+    return min(max(low + (phase if phase <= width else 2.0 * width - phase), low), high)
+
+
+@inlined
+def to_fresh(value: float, uniform: float, low: float, high: float) -> float:
+    """Return an outside value drawn anew, uniform in the box."""
+    return low + uniform * (high - low) if (value < low) | (value > high) else value

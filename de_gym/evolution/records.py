@@ -1,0 +1,84 @@
+"""RunResult: what R finished runs of any optimiser have in common, and how their convergence is recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.compiling import compiled
+
+# Errors below this are reported as zero, as the CEC competitions do.
+ZERO_ERROR = 1e-8
+NUM_GRID_POINTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The outcome of R independent runs.
+
+    An error is the best value found minus the problem's optimum, reported as 0 below ``ZERO_ERROR``. Where the
+    optimum is unknown nothing is subtracted and nothing rounded: errors are then the values themselves.
+
+    Attributes:
+        errors: Final error of each run, shape (R,).
+        evaluations: Points each run evaluated, shape (R,); the initial population counts.
+        best_positions: Best point of each run, shape (R, D).
+        grid: Evaluation counts at which convergence was recorded, ascending, shape (G,).
+        convergence: Shape (R, G): the error after the last generation completed within that many evaluations;
+            infinite before the first is complete, constant once a run has ended.
+    """
+
+    errors: FloatArray
+    evaluations: IntArray
+    best_positions: FloatArray
+    grid: IntArray
+    convergence: FloatArray
+
+
+def evaluation_grid(max_evaluations: int, num_points: int = NUM_GRID_POINTS) -> IntArray:
+    """Return evaluation counts that split the budget into ``num_points`` equal parts, the last being the budget.
+
+    >>> evaluation_grid(1000, 4)
+    array([ 250,  500,  750, 1000])
+    """
+    fractions = np.arange(1, num_points + 1) / num_points
+    return np.unique(np.maximum(np.rint(fractions * max_evaluations).astype(np.int64), 1))
+
+
+def report_errors(best_fitness: FloatArray, optimum: FloatArray) -> FloatArray:
+    """Return the errors of ``RunResult`` for values (R,) and optima (R,), the latter NaN where unknown."""
+    known = ~np.isnan(optimum)
+    errors = best_fitness - np.where(known, optimum, 0.0)
+    return np.where(known & (errors < ZERO_ERROR), 0.0, errors)
+
+
+class ConvergenceRecord:
+    """The convergence array of ``RunResult`` while the runs are under way."""
+
+    def __init__(self, grid: IntArray, num_runs: int) -> None:
+        self.grid = np.ascontiguousarray(grid, dtype=np.int64)
+        if self.grid.ndim != 1 or self.grid.size == 0 or not (np.diff(self.grid, prepend=0) > 0).all():
+            raise ValueError(f"The grid must be an ascending list of positive evaluation counts, got {grid}.")
+        self.convergence = np.full((num_runs, self.grid.size), np.inf)
+
+    def update(self, runs: IntArray, evaluations: IntArray, errors: FloatArray) -> None:
+        """Note the ``errors`` (A,) of the ``runs`` (A,) that have just completed a generation.
+
+        Args:
+            runs: Row of each run in the record.
+            evaluations: Points each of them has evaluated so far, shape (A,).
+            errors: Best error of each so far, shape (A,).
+        """
+        _fill_onwards(self.convergence, self.grid, runs, evaluations, errors)
+
+
+@compiled
+def _fill_onwards(
+    convergence: FloatArray, grid: IntArray, runs: IntArray, evaluations: IntArray, errors: FloatArray
+) -> None:
+    """Write each run's error to every grid point from its evaluation count on; later generations overwrite it."""
+    for row in range(runs.shape[0]):
+        for point in range(np.searchsorted(grid, evaluations[row]), grid.shape[0]):
+            convergence[runs[row], point] = errors[row]

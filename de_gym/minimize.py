@@ -1,0 +1,303 @@
+"""minimize: the learned optimiser, and the compared algorithms, for anybody with a function and bounds."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import Bounds, OptimizeResult
+
+from de_gym.arrays import FloatArray
+from de_gym.baselines import BASELINES, Optimizer
+from de_gym.controllers import ControlledDE, Controller, default_controller, load
+from de_gym.envs.settings import default_max_evaluations
+from de_gym.problems import Problem, ProblemBatch
+from de_gym.registry import lookup
+
+Objective = Callable[..., Any]
+Callback = Callable[[OptimizeResult], object]
+MapLike = Callable[[Objective, Sequence[FloatArray]], Any]
+
+METHODS = ("learned", *BASELINES)
+
+
+def minimize(
+    fun: Objective,
+    bounds: Sequence[tuple[float, float]] | Bounds,
+    args: tuple[Any, ...] = (),
+    *,
+    method: str = "learned",
+    controller: str | Controller = "default",
+    max_evaluations: int | None = None,
+    population_size: int | None = None,
+    seed: int | np.random.SeedSequence | np.random.Generator | None = None,
+    target: float | None = None,
+    vectorized: bool = False,
+    workers: int | MapLike = 1,
+    x0: ArrayLike | None = None,
+    callback: Callback | None = None,
+) -> OptimizeResult:
+    """Minimise ``fun`` inside a box, by Differential Evolution with learned parameter control.
+
+    Args:
+        fun: The objective, ``fun(x, *args)`` with one point of shape (D,), returning a number. With ``vectorized``,
+            ``fun(points, *args)`` with points of shape (P, D), returning P numbers (note: points are rows here, and
+            columns in scipy). A NaN counts as +inf.
+        bounds: One (lower, upper) pair per coordinate, or a ``scipy.optimize.Bounds``; all finite.
+        args: Further arguments of ``fun``.
+        method: "learned", or the name of a compared algorithm such as "jso": see ``de_gym.baselines.BASELINES``.
+        controller: For "learned": "default" takes the shipped controller trained nearest to the number of
+            coordinates; else a shipped name, the path of a ``.safetensors`` file, or a ``Controller``.
+        max_evaluations: Points that may be evaluated, 10 000 per coordinate by default. Every method plans its run by
+            this budget, so choose it as large as you can afford rather than stopping early. Never exceeded.
+        population_size: Number of individuals, for methods that let you choose; a learned controller has its own.
+        seed: Anything that ``numpy.random.default_rng`` takes; the same seed gives the same result.
+        target: Stop as soon as a value is not above this.
+        vectorized: Whether ``fun`` takes many points at once.
+        workers: Number of processes that share the evaluations of a generation (-1 for one per core; ``fun`` must
+            then be picklable), or a function that works like ``map``.
+        x0: One point (D,) or several (K, D) to put in place of the first random individuals.
+        callback: Called as ``callback(intermediate_result)`` after every generation; it stops the run by raising
+            ``StopIteration`` or by returning True.
+
+    Returns:
+        An ``OptimizeResult`` with these fields.
+
+        * ``x``, ``fun``: the best point and its value.
+        * ``nfev``: points evaluated; ``nit``: generations after the initial population.
+        * ``success``, ``message``: False where no finite value was found, where ``target`` was given and not reached,
+          or where the run was stopped by the callback or by Ctrl-C, which returns the best point so far.
+        * ``population``, ``population_fitness``: the last generation's points and values, best first.
+        * ``history``: arrays over generations: ``evaluations``, ``best_fitness``, and the population's mean
+          ``scale_factor`` and ``crossover_rate``, NaN where a method has none.
+
+    Raises:
+        TypeError, ValueError: An argument is not what it should be, or ``fun`` returned something else than numbers.
+        RuntimeError: ``fun`` raised an exception, which is its ``__cause__``.
+
+    Notes:
+        The learned method is Algorithm 2 of Sun, Liu, Bäck and Xu, "Learning Adaptive Differential Evolution Algorithm
+        from Optimization Experiences by Policy Gradient": DE/current-to-pbest/1/bin whose scale factor and
+        crossover rate are chosen for every individual and generation by a recurrent network.
+
+    Examples:
+        >>> import numpy as np
+        >>> from de_gym import minimize
+        >>> def rosenbrock(x):
+        ...     return np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2)
+        >>> result = minimize(rosenbrock, [(-5, 5)] * 4, method="jso", max_evaluations=20_000, seed=1)
+        >>> result.success, bool(result.fun < 1e-6), result.nfev <= 20_000
+        (True, True, True)
+    """
+    lower, upper = _split_bounds(bounds)
+    optimizer = _make_optimizer(method, controller, population_size, len(lower))
+    budget = default_max_evaluations(len(lower)) if max_evaluations is None else _checked_budget(max_evaluations)
+    if target is not None and np.isnan(target):
+        raise ValueError("`target` must be a number or None, got NaN.")
+    starts = _checked_starts(x0, lower, upper)
+    with _as_problem(fun, args, lower, upper, vectorized, workers) as problem:
+        run = _Run(optimizer, ProblemBatch([problem]), target, callback)
+        optimizer.start(lower[None], upper[None], [np.random.default_rng(seed)], budget)
+        return run.finish(starts)
+
+
+@dataclass
+class _Run:
+    """One run of an optimiser, with the record of its generations."""
+
+    optimizer: Optimizer
+    problems: ProblemBatch
+    target: float | None
+    callback: Callback | None
+    history: dict[str, list[float]] = field(
+        default_factory=lambda: {name: [] for name in ("evaluations", "best_fitness", "scale_factor", "crossover_rate")}
+    )
+    last_generation: tuple[FloatArray, FloatArray] | None = None
+
+    def finish(self, starts: FloatArray | None) -> OptimizeResult:
+        """Run to the end and return the result."""
+        try:
+            self._generation(starts)
+            while not (ending := self._ending()):
+                self._generation(None)
+                if self._wants_to_stop():
+                    ending = (False, "The callback stopped the run.")
+                    break
+        except KeyboardInterrupt:
+            if self.last_generation is None:
+                raise
+            ending = (False, "The run was interrupted; this is the best point so far.")
+        return self._result(*ending)
+
+    def _generation(self, starts: FloatArray | None) -> None:
+        optimizer = self.optimizer
+        trials = optimizer.ask()
+        if starts is not None:
+            trials[0, : len(starts)] = starts[: trials.shape[1]]
+        values = self.problems.evaluate(trials)
+        optimizer.tell(values)
+        self.last_generation = trials[0], values[0]
+        parameters = optimizer.last_parameters
+        self.history["evaluations"].append(float(optimizer.evaluations[0]))
+        self.history["best_fitness"].append(float(optimizer.best_fitness[0]))
+        self.history["scale_factor"].append(np.nan if parameters is None else parameters.scale_factors[0].mean())
+        self.history["crossover_rate"].append(np.nan if parameters is None else parameters.crossover_rates[0].mean())
+
+    def _ending(self) -> tuple[bool, str] | None:
+        best = self.optimizer.best_fitness[0]
+        if self.target is not None and best <= self.target:
+            return True, f"The target {self.target:g} was reached."
+        if not self.optimizer.has_ended[0]:
+            return None
+        if not np.isfinite(best):
+            return False, "The budget is spent and the function returned no finite value."
+        if self.target is not None:
+            return False, f"The budget is spent and the target {self.target:g} was not reached."
+        return True, "The budget is spent."
+
+    def _wants_to_stop(self) -> bool:
+        if self.callback is None:
+            return False
+        try:
+            return self.callback(self._result(False, "in progress")) is True
+        except StopIteration:
+            return True
+
+    def _result(self, success: bool, message: str) -> OptimizeResult:
+        optimizer = self.optimizer
+        points, fitness = self._population()
+        return OptimizeResult(
+            x=optimizer.best_position[0].copy(),
+            fun=float(optimizer.best_fitness[0]),
+            nfev=int(optimizer.evaluations[0]),
+            nit=len(self.history["evaluations"]) - 1,
+            success=success,
+            message=message,
+            population=points,
+            population_fitness=fitness,
+            history={name: np.array(values) for name, values in self.history.items()},
+        )
+
+    def _population(self) -> tuple[FloatArray, FloatArray]:
+        """Return the current points and values, best first."""
+        assert self.last_generation is not None  # a result needs a generation
+        population = self.optimizer.population
+        points, fitness = self.last_generation if population is None else (population[0][0], population[1][0])
+        order = np.argsort(fitness, kind="stable")
+        return points[order], fitness[order]
+
+
+def _split_bounds(bounds: Sequence[tuple[float, float]] | Bounds) -> tuple[FloatArray, FloatArray]:
+    """Return lower and upper bounds, each of shape (D,)."""
+    if isinstance(bounds, Bounds):
+        low, high = np.broadcast_arrays(
+            np.atleast_1d(np.asarray(bounds.lb, np.float64)), np.atleast_1d(np.asarray(bounds.ub, np.float64))
+        )
+        return low.copy(), high.copy()
+    try:
+        pairs = np.asarray(bounds, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"`bounds` must be (lower, upper) pairs of numbers, got {bounds!r}.") from error
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
+        raise ValueError(f"`bounds` must be one (lower, upper) pair per coordinate, got shape {pairs.shape}.")
+    return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
+
+
+def _make_optimizer(
+    method: str, controller: str | Controller, population_size: int | None, dimension: int
+) -> Optimizer:
+    if method not in METHODS:
+        lookup("method", method, dict.fromkeys(METHODS))
+    if method == "learned":
+        chosen = _find_controller(controller, dimension)
+        if population_size is not None and chosen.population_size not in (None, population_size):
+            raise ValueError(
+                f"This controller was trained for {chosen.population_size} individuals, got `population_size` "
+                f"{population_size}: leave it out, or choose another controller or method."
+            )
+        return ControlledDE(chosen)
+    kind: Any = BASELINES[method]
+    optimizer: Optimizer = kind()
+    if population_size is None:
+        return optimizer
+    settings = kind().settings
+    if "population_size" not in {option.name for option in fields(settings)}:
+        raise ValueError(f"Method {method!r} sets its own population sizes, got `population_size` {population_size}.")
+    optimizer = kind(replace(settings, population_size=population_size))
+    return optimizer
+
+
+def _find_controller(controller: str | Controller, dimension: int) -> Controller:
+    if not isinstance(controller, str):
+        return controller
+    return default_controller(dimension) if controller == "default" else load(controller)
+
+
+def _checked_budget(max_evaluations: int) -> int:
+    if max_evaluations != int(max_evaluations) or max_evaluations < 1:
+        raise ValueError(f"`max_evaluations` must be a positive whole number, got {max_evaluations}.")
+    return int(max_evaluations)
+
+
+def _checked_starts(x0: ArrayLike | None, lower: FloatArray, upper: FloatArray) -> FloatArray | None:
+    """Return the given starting points, shape (K, D)."""
+    if x0 is None:
+        return None
+    starts = np.atleast_2d(np.asarray(x0, dtype=np.float64))
+    if starts.ndim != 2 or starts.shape[1] != len(lower):
+        raise ValueError(f"`x0` must be points of {len(lower)} coordinates, got shape {np.shape(x0)}.")
+    if not ((starts >= lower) & (starts <= upper)).all():
+        raise ValueError("`x0` must lie inside the bounds, got a point outside or NaN.")
+    return starts
+
+
+@contextmanager
+def _as_problem(
+    fun: Objective,
+    args: tuple[Any, ...],
+    lower: FloatArray,
+    upper: FloatArray,
+    vectorized: bool,
+    workers: int | MapLike,
+) -> Iterator[Problem]:
+    """Give the objective as a problem, with worker processes around it where they are wanted."""
+    if not callable(fun):
+        raise TypeError(f"`fun` must be callable, got {type(fun).__name__}.")
+    name = str(getattr(fun, "__name__", type(fun).__name__))
+    objective = _WithArguments(fun, tuple(args)) if args else fun
+    if not callable(workers) and (workers != int(workers) or not (workers == -1 or workers >= 1)):
+        raise ValueError(f"`workers` must be -1, a positive whole number or a map-like callable, got {workers}.")
+    if workers == 1:
+        yield Problem.from_function(objective, lower, upper, vectorized=vectorized, name=name)
+        return
+    if vectorized:
+        raise ValueError(
+            "`workers` and `vectorized` exclude each other: a vectorised function takes all points itself."
+        )
+    if callable(workers):
+        yield Problem.from_function(partial(_mapped, objective, workers), lower, upper, vectorized=True, name=name)
+        return
+    with multiprocessing.Pool(None if workers == -1 else workers) as pool:
+        yield Problem.from_function(partial(_mapped, objective, pool.map), lower, upper, vectorized=True, name=name)
+
+
+@dataclass(frozen=True)
+class _WithArguments:
+    """The objective with its further arguments; a class, because a lambda could not be sent to workers."""
+
+    fun: Objective
+    args: tuple[Any, ...]
+
+    def __call__(self, x: FloatArray) -> Any:
+        return self.fun(x, *self.args)
+
+
+def _mapped(objective: Objective, map_like: MapLike, points: FloatArray) -> list[Any]:
+    """Return the values of points (P, D), one by one through a function that works like ``map``."""
+    return list(map_like(objective, list(points)))

@@ -1,0 +1,196 @@
+"""Compare controllers and baselines: ``python evaluate.py`` alone takes about five minutes on two cores.
+
+It runs the last trained controller (or the one that comes with the package) beside random and constant control on
+CEC'17 in 10 dimensions, compares them with the stored results of the paper's nine algorithms, and writes a report:
+open ``report.html``. Interrupted or killed, the same command goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import tyro
+
+from de_gym.baselines import BASELINES
+from de_gym.controllers import available
+from de_gym.evaluation import (
+    PROTOCOLS,
+    OptimizerMethod,
+    Protocol,
+    Results,
+    ResultStore,
+    WorkerDiedError,
+    export_ioh,
+    load_results,
+    make_methods,
+    run_methods,
+    shipped_results,
+    write_report,
+)
+from de_gym.evaluation.paper import paper_algorithms, paper_function_name
+from de_gym.evaluation.parameters import ParameterTrace
+from de_gym.problems import make_suite
+
+QUICK_RUNS = 25  # of the paper's 51: five minutes instead of ten, and rank-sum tests still see clear differences
+
+
+@dataclass(frozen=True)
+class EvalConfig:
+    """Settings of ``evaluate.py``."""
+
+    protocol: Literal[
+        "quick", "paper-cec13-10d", "paper-cec13-10d-T", "paper-cec13-30d", "paper-cec17-10d", "paper-cec17-30d"
+    ] = "quick"
+    """quick: CEC'17 in 10 dimensions with fewer runs, baselines from stored results. The others are the paper's
+    tables in full, baselines included."""
+    methods: tuple[str, ...] = ()
+    """What to run: baselines (de jade jade-archive jso jso-lde-paper cobide cobide-pcm cde cde-pcm hses), random,
+    constant, constant=F,CR, the name of a controller that comes with the package, or FILE.safetensors. The first is
+    what the others are compared with. By default the controller, random and constant; in the paper's tables also
+    the baselines."""
+    runs: int | None = None
+    """Runs per method and function; by default the protocol's."""
+    functions: tuple[int, ...] = ()
+    """Official numbers of the functions; by default the protocol's."""
+    max_evaluations: int | None = None
+    """Budget of a run; by default 10,000 per dimension."""
+    population_size: int | None = None
+    """Individuals of all controllers; by default the paper's, 50 in 10 dimensions and 100 in 30."""
+    deterministic: bool = False
+    """Whether trained controllers act by their means; the paper samples."""
+    stored: bool = True
+    """Whether to add the stored results of baselines that are not run."""
+    seed: int = 0
+    """Root seed; every random number of the evaluation follows from it."""
+    backend: Literal["local", "dask", "ray"] = "local"
+    """Where runs are computed: processes of this machine, or a cluster (RAY_ADDRESS, DASK_SCHEDULER_ADDRESS)."""
+    jobs: int = -1
+    """Worker processes; -1 for one per core, or all of the cluster."""
+    chunk_size: int = 51
+    """Runs that a worker computes at once: more is faster, less spreads over more workers."""
+    traced_function: int | None = None
+    """Function of the picture of F and CR along a run; by default the protocol's first composition function."""
+    traced_methods: tuple[str, ...] = ()
+    """Methods of that picture; by default the trained controllers and jSO, as in the paper."""
+    ioh: Path | None = None
+    """Folder for an export in the IOHprofiler format."""
+    out: Path | None = None
+    """Folder of results and report; by default results/PROTOCOL."""
+
+
+def evaluate(config: EvalConfig, command: str = "") -> Path:
+    """Run what is missing, write the report and return the path of its page."""
+    protocol = make_protocol(config)
+    folder = checked_folder(config.out or Path("results") / config.protocol)
+    methods = named_methods(config, protocol, config.methods or default_names(config, protocol))
+    function = traced_function(config, protocol)
+    traced = traced_methods(config, protocol, methods)
+    store = ResultStore(folder / "store", protocol)
+    names = [method.name for method in methods]
+    print(f"{protocol.table}: {', '.join(names)}; {protocol.num_runs} runs each, kept in {folder}")
+    run_methods(methods, store, backend=config.backend, jobs=config.jobs, chunk_size=config.chunk_size)
+
+    columns = load_results(store, names)
+    if config.stored:
+        columns += [
+            stored for stored in shipped_results(protocol) if stored.name in BASELINES and stored.name not in names
+        ]
+    results = Results(protocol, tuple(columns), reference=names[0])
+    if config.ioh is not None:
+        print(f"IOHprofiler data: {len(export_ioh(results, config.ioh))} files in {config.ioh}")
+    return write_report(
+        results,
+        folder,
+        traces=trace_methods(traced, function, protocol),
+        traced_function=paper_function_name(protocol.suite, function),
+        command=command,
+    )
+
+
+def make_protocol(config: EvalConfig) -> Protocol:
+    """Return the rules that the configuration asks for."""
+    quick = PROTOCOLS["paper-cec17-10d"].with_runs(QUICK_RUNS)
+    base = quick if config.protocol == "quick" else PROTOCOLS[config.protocol]
+    functions = make_suite(base.suite, base.dimension, config.functions or base.functions).numbers
+    num_runs = base.num_runs if config.runs is None else config.runs
+    return replace(
+        base, functions=functions, num_runs=num_runs, max_evaluations=config.max_evaluations, seed=config.seed
+    )
+
+
+def named_methods(config: EvalConfig, protocol: Protocol, names: Sequence[str]) -> list[OptimizerMethod]:
+    """Return the methods of the given names with the configuration's choices for controllers."""
+    return make_methods(names, protocol, population_size=config.population_size, deterministic=config.deterministic)
+
+
+def default_names(config: EvalConfig, protocol: Protocol) -> list[str]:
+    """Return the last trained or a shipped controller, random and constant, and the baselines of a paper's table."""
+    trained = sorted(Path("runs").glob("*/controller.safetensors"), key=lambda path: path.stat().st_mtime)
+    shipped = [name for name in available() if f"{protocol.dimension}d" in name]
+    controllers = [str(trained[-1])] if trained else shipped[:1]
+    if not controllers:
+        print("No controller: none was trained in ./runs, and none comes with the package for this dimension.")
+    baselines = (
+        [] if config.protocol == "quick" else [name for name in paper_algorithms(protocol.table) if name in BASELINES]
+    )
+    return [*controllers, "random", "constant", *baselines]
+
+
+def traced_methods(config: EvalConfig, protocol: Protocol, methods: Sequence[OptimizerMethod]) -> list[OptimizerMethod]:
+    """Return the methods whose F and CR are drawn: those asked for, or what was trained and jSO, as in the paper."""
+    if config.traced_methods:
+        return named_methods(config, protocol, config.traced_methods)
+    trained = [method for method in methods if "weights_sha256" in method.settings]
+    return [*trained, *named_methods(config, protocol, ["jso"])]
+
+
+def traced_function(config: EvalConfig, protocol: Protocol) -> int:
+    """Return the function whose F and CR are drawn; the paper draws the first composition function of CEC'13."""
+    if config.traced_function is None:
+        return 21 if 21 in protocol.functions else protocol.functions[0]
+    if config.traced_function not in protocol.functions:
+        raise ValueError(f"`traced_function` must be one of {protocol.functions}, got {config.traced_function}.")
+    return config.traced_function
+
+
+def trace_methods(methods: Sequence[OptimizerMethod], function: int, protocol: Protocol) -> list[ParameterTrace]:
+    """Return F and CR along the first run of every method that has them."""
+    problem = make_suite(protocol.suite, protocol.dimension, [function])[function]
+    traces = []
+    for method in methods:
+        trace = method.trace(problem, protocol.run_seeds(function, [0], method.name)[0], protocol)
+        traces += [] if trace is None else [trace]
+    return traces
+
+
+def checked_folder(folder: Path) -> Path:
+    """Return the output folder, or refuse one that holds something else."""
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "store" / "settings.json").exists():
+        raise ValueError(
+            f"The folder {str(folder)!r} holds files but no results of this script; name another with --out."
+        )
+    return folder
+
+
+def main() -> int:
+    """Run the command line; a mistake of the caller ends in one sentence, an interruption keeps what is done."""
+    config = tyro.cli(EvalConfig, description=__doc__)
+    try:
+        page = evaluate(config, command=shlex.join(["python", *sys.argv]))
+    except KeyboardInterrupt as interruption:
+        print(f"\nevaluate.py: {interruption or 'Interrupted.'}", file=sys.stderr)
+        return 130
+    except (OSError, ValueError, ImportError, WorkerDiedError) as error:
+        print(f"evaluate.py: {error}", file=sys.stderr)
+        return 1
+    print(f"Report: {page}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""Evaluations per CPU-second of the suites, as ratios to minionpy (CEC'17) and pygmo (CEC'13) in the same run.
+
+Usage: python tests/benchmarks/bench_problems.py [--suites cec2013 cec2017] [--dimensions 10 30] [--batches 50 2500]
+
+Each number is CPU time of the whole process (so threads gain nothing), the least of several repetitions in which the
+two contestants take turns. Every peer is called in the fastest of the forms it offers, with its input prepared
+beforehand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from de_gym.problems import Problem, ProblemBatch, make_suite
+
+Call = Callable[[], object]
+
+
+def peer_calls(problem: Problem, points: np.ndarray) -> list[Call]:
+    """Return the peer's ways to evaluate ``points`` (P, D)."""
+    if problem.suite == "cec2017":
+        from minionpy import CEC2017Functions
+
+        function = CEC2017Functions(problem.number, problem.dimension).cpp_func
+        lists = points.tolist()
+        return [lambda: function(points), lambda: function(lists)]
+    import pygmo
+
+    wrapped = pygmo.problem(pygmo.cec2013(prob_id=problem.number, dim=problem.dimension))
+    evaluator = pygmo.bfe(pygmo.thread_bfe())
+    flat, rows = points.ravel(), list(points)
+    return [lambda: evaluator(wrapped, flat), lambda: [wrapped.fitness(row) for row in rows]]
+
+
+def cpu_seconds(call: Call, number: int) -> float:
+    """Return the CPU time of one call, measured over ``number`` of them."""
+    start = time.process_time()
+    for _ in range(number):
+        call()
+    return (time.process_time() - start) / number
+
+
+def calls_per_measurement(call: Call, duration: float) -> int:
+    """Return how many calls take about ``duration`` seconds, after one that loads the compiled code."""
+    call()
+    number = 1
+    while (seconds := cpu_seconds(call, number) * number) < duration / 4:
+        number *= 4
+    return max(1, round(number * duration / seconds))
+
+
+def compare(problem: Problem, batch: int, repetitions: int, duration: float) -> tuple[float, float]:
+    """Return CPU seconds per evaluation of ours and of the peer's fastest form."""
+    rng = np.random.default_rng(problem.number)
+    points = rng.uniform(problem.lower, problem.upper, (batch, problem.dimension))
+    runs = ProblemBatch([problem])
+    block = points[np.newaxis]
+    contestants: list[Call] = [lambda: runs.evaluate(block), *peer_calls(problem, points)]
+    numbers = [calls_per_measurement(call, duration) for call in contestants]
+    best = [math.inf] * len(contestants)
+    for _ in range(repetitions):
+        for index, (call, number) in enumerate(zip(contestants, numbers, strict=True)):
+            best[index] = min(best[index], cpu_seconds(call, number))
+    return best[0] / batch, min(best[1:]) / batch
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--suites", nargs="+", default=["cec2013", "cec2017"])
+    parser.add_argument("--dimensions", nargs="+", type=int, default=[10, 30])
+    parser.add_argument("--batches", nargs="+", type=int, default=[50, 2500])
+    parser.add_argument("--repetitions", type=int, default=7)
+    parser.add_argument("--duration", type=float, default=0.002, help="CPU seconds of one measurement")
+    parser.add_argument("--summary", action="store_true", help="print the geometric means only")
+    arguments = parser.parse_args()
+    for suite in arguments.suites:
+        peer = {"cec2013": "pygmo", "cec2017": "minionpy"}[suite]
+        for dimension in arguments.dimensions:
+            for batch in arguments.batches:
+                ratios = {}
+                for problem in make_suite(suite, dimension):
+                    ours, theirs = compare(problem, batch, arguments.repetitions, arguments.duration)
+                    ratios[problem.number] = theirs / ours
+                    if not arguments.summary:
+                        print(
+                            f"{problem.name:12s} n={dimension} batch={batch}: {ours * 1e9:8.1f} ns, "
+                            f"{peer} {theirs * 1e9:8.1f} ns, ratio {theirs / ours:6.1f}"
+                        )
+                mean = math.exp(sum(map(math.log, ratios.values())) / len(ratios))
+                slowest = min(ratios, key=ratios.__getitem__)
+                print(
+                    f"{suite} n={dimension} batch={batch}: {mean:.1f} times {peer} (geometric mean over "
+                    f"{len(ratios)} functions), least {ratios[slowest]:.1f} (F{slowest})",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+from de_gym.baselines import BASELINES, run
+from de_gym.controllers import ControlledDE, RandomController, save_controller
+from de_gym.evaluation.methods import ALGORITHMS, controller_method, make_methods
+from de_gym.evaluation.paper import LABELS
+from de_gym.evaluation.protocol import Protocol
+from de_gym.problems import make_suite
+
+PROTOCOL = Protocol("cec2017", 10, (1, 5), num_runs=3, max_evaluations=600)
+PROBLEM = make_suite("cec2017", 10)[5]
+
+
+def _method(name, **options):
+    (method,) = make_methods([name], PROTOCOL, **options)
+    return method
+
+
+@pytest.fixture
+def controller_file(tmp_path, tiny_controller):
+    folder = tmp_path / "quick-seed3"
+    folder.mkdir()
+    return str(save_controller(tiny_controller(50), folder / "controller.safetensors"))
+
+
+def test_every_algorithm_of_the_paper_is_a_method_under_its_own_name():
+    assert list(BASELINES) == [name for name in LABELS if name != "lde"]
+    for method in make_methods(list(ALGORITHMS), PROTOCOL):
+        assert json.loads(json.dumps(dict(method.settings)))["kind"] == "baseline"
+        assert pickle.loads(pickle.dumps(method)).name == method.name
+
+
+def test_a_run_is_that_of_the_optimizer_with_the_protocol_s_seeds():
+    seeds = PROTOCOL.run_seeds(5, range(3), "jade")
+    record = _method("jade").run(PROBLEM, PROTOCOL.run_seeds(5, range(3), "jade"), PROTOCOL)
+    expected = run(BASELINES["jade"](), PROBLEM, seeds=seeds, max_evaluations=600)
+    np.testing.assert_array_equal(record.errors, expected.errors)
+    np.testing.assert_array_equal(record.grid, PROTOCOL.grid)
+
+
+@pytest.mark.parametrize("name", ["jso", "random", "constant", "controller"])
+def test_a_run_depends_on_its_own_seed_alone(name, controller_file):
+    name = controller_file if name == "controller" else name
+    together = _method(name).run(PROBLEM, PROTOCOL.run_seeds(5, range(3), "m"), PROTOCOL)
+    alone = _method(name).run(PROBLEM, PROTOCOL.run_seeds(5, [2], "m"), PROTOCOL)
+    assert together.errors[2:].tobytes() == alone.errors.tobytes()
+    assert together.convergence[2:].tobytes() == alone.convergence.tobytes()
+
+
+def test_a_method_can_run_twice():
+    method = _method("random")
+    first, second = (method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2), "m"), PROTOCOL) for _ in range(2))
+    assert first.errors.tobytes() == second.errors.tobytes()
+
+
+def test_a_generation_limit_cuts_the_run():
+    limited = Protocol("cec2017", 10, (5,), num_runs=1, max_generations=4)
+    record = _method("random").run(PROBLEM, limited.run_seeds(5, [0], "m"), limited)
+    assert record.evaluations.tolist() == [5 * 50]
+
+
+def test_constant_control_takes_its_numbers_from_the_name():
+    assert _method("constant").settings["crossover_rate"] == 0.9
+    method = _method("constant=0.7,.25")
+    assert (method.settings["scale_factor"], method.settings["crossover_rate"]) == (0.7, 0.25)
+    trace = method.trace(PROBLEM, PROTOCOL.run_seeds(5, [0], "m")[0], PROTOCOL)
+    assert {float(factor) for factors in trace.scale_factors for factor in factors} == {0.7}
+    with pytest.raises(ValueError, match=r"`scale_factor` must be in \[0, 1\], got 7"):
+        _method("constant=7,0.5")
+
+
+def test_a_controller_from_a_file_is_named_after_its_folder_and_known_by_its_weights(controller_file):
+    method = _method(controller_file)
+    assert method.name == "quick-seed3"
+    assert len(method.settings["weights_sha256"]) == 64
+    assert method.settings["paper_counterpart"] == "lde"
+    assert _method(controller_file, deterministic=True).settings["deterministic"] is True
+
+
+def test_a_controller_for_another_population_size_is_refused(controller_file):
+    with pytest.raises(ValueError, match="trained for populations of 50 individuals, got `population_size` 100"):
+        _method(controller_file, population_size=100)
+    with pytest.raises(ValueError, match="trained for populations of 50 individuals, got `population_size` 100"):
+        make_methods([controller_file], Protocol("cec2017", 30, (5,)))
+
+
+def test_unknown_names_and_missing_files_are_refused():
+    with pytest.raises(ValueError, match=r"Unknown method 'jos'. Did you mean 'jso'\? Available: de, jade"):
+        _method("jos")
+    with pytest.raises(FileNotFoundError, match=r"no controller file 'nowhere\.safetensors'"):
+        _method("nowhere.safetensors")
+
+    class Anything(RandomController):
+        population_size = None
+
+    anything = Anything(50)
+    anything.population_size = None
+    with pytest.raises(ValueError, match="'any' must have a population size to be compared"):
+        controller_method("any", anything)
+
+
+def test_a_trace_holds_what_each_generation_used():
+    trace = _method("random").trace(PROBLEM, PROTOCOL.run_seeds(5, [0], "m")[0], PROTOCOL)
+    assert len(trace.fitness) == 600 // 50 - 1
+    assert all(np.all(np.diff(fitness) >= 0) for fitness in trace.fitness)  # by rank, as the controller acts
+    best = [fitness.min() for fitness in trace.fitness]
+    assert best == sorted(best, reverse=True)
+    record = run(
+        ControlledDE(RandomController(50)), PROBLEM, seeds=PROTOCOL.run_seeds(5, [0], "m"), max_evaluations=600
+    )
+    assert record.errors[0] <= best[-1] - PROBLEM.optimum
+
+
+def test_jso_s_trace_follows_its_shrinking_population_and_hses_has_none():
+    shrinking = Protocol("cec2017", 10, (5,), num_runs=1, max_evaluations=3000)
+    sizes = [len(fitness) for fitness in _method("jso").trace(PROBLEM, np.random.SeedSequence(1), shrinking).fitness]
+    assert sizes[0] > sizes[-1]
+    assert _method("hses").trace(PROBLEM, np.random.SeedSequence(1), shrinking) is None

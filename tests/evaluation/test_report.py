@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from de_gym.evaluation.comparison import compare
+from de_gym.evaluation.latex import errors_latex, paper_latex, ranking_latex
+from de_gym.evaluation.protocol import Protocol
+from de_gym.evaluation.report import headline_sentences, write_report
+from de_gym.evaluation.results import MethodResults, Results
+from de_gym.evaluation.tables import errors_csv, ranking_csv
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+QUIET = ["quic", "gpu", "background-networking", "component-update", "sync"]
+FLAGS = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{feature}" for feature in QUIET)]
+FLAGS += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"]
+
+# Runs inside the page: records errors from the start, then sorts the first table, looks at every picture and at
+# everything that was loaded, and leaves what it saw as JSON in the document.
+LISTENER = """<script>
+const seen = {errors: []};
+addEventListener("error", (event) => seen.errors.push(String(event.message)));
+addEventListener("securitypolicyviolation", (event) => seen.errors.push("blocked " + event.blockedURI));
+</script>"""
+PROBE = """<script>addEventListener("load", () => {
+  const table = document.querySelector("table.sortable");
+  const column = (place) => [...table.tBodies[0].rows].map((row) => row.cells[place].dataset.value);
+  const click = (place) => { table.tHead.rows[0].cells[place].firstElementChild.click(); return column(place); };
+  Object.assign(seen, {
+    before: column(0), names: click(0), scores: click(1), reversed: click(1),
+    arrow: table.tHead.rows[0].cells[1].getAttribute("aria-sort"),
+    pictures: [...document.images].map((image) => image.naturalWidth),
+    requests: performance.getEntriesByType("resource").map((entry) => entry.name.slice(0, 60)),
+  });
+  const result = document.createElement("pre");
+  result.id = "probe";
+  result.textContent = JSON.stringify(seen);
+  document.body.append(result);
+});</script>"""
+
+
+@pytest.fixture(scope="module")
+def comparison(sample_results):
+    return compare(sample_results())
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory, sample_results, sample_traces):
+    folder = tmp_path_factory.mktemp("report")
+    results = sample_results(Protocol("cec2017", 10, (1, 5, 11, 30), num_runs=11))
+    return write_report(results, folder, traces=sample_traces(30), traced_function="F5", command="python <evaluate>.py")
+
+
+def test_csv_has_one_row_per_function_and_method_with_the_paper_beside(comparison):
+    rows = list(csv.DictReader(errors_csv(comparison).splitlines()))
+    assert len(rows) == 29 * 6
+    row = next(row for row in rows if row["function"] == "30" and row["method"] == "jso")
+    assert (row["paper_function"], row["paper_mean"], row["paper_mark"]) == ("F29", "3.93E+02", "+")
+    errors = comparison.results["jso"].errors[-1]
+    assert float(row["mean"]) == errors.mean()
+    assert float(row["std"]) == errors.std()
+    assert float(row["median"]) == np.median(errors)
+    assert row["mark"] == comparison.marks["jso"][-1]
+    random = next(row for row in rows if row["method"] == "random")
+    assert random["paper_mean"] == random["z"] == ""
+
+
+def test_ranking_is_sorted_by_score_and_counts_marks(comparison):
+    rows = list(csv.DictReader(ranking_csv(comparison).splitlines()))
+    scores = [float(row["aps"]) for row in rows]
+    assert scores == sorted(scores)
+    by_name = {row["method"]: row for row in rows}
+    assert by_name["jso"]["paper_aps"] == "1.4482"
+    assert by_name["learned"]["paper_aps"] == "1.2414"  # the paper's LDE is its counterpart
+    assert [by_name["jso"][kind] for kind in ("better", "similar", "worse")] == [
+        str(n) for n in comparison.counts["jso"]
+    ]
+
+
+def test_latex_errors_have_the_paper_s_columns_blocks_and_footer(comparison):
+    text = errors_latex(comparison)
+    first, second = re.findall(r"\\begin\{tabular\}\{(.*?)\}\n", text)
+    assert first == "c|cc|ccc|ccc|ccc|ccc"
+    assert second == "c|ccc"
+    row = next(line for line in text.splitlines() if line.startswith("$F_{29}$"))
+    mean = comparison.results["learned"].summary.mean[-1]
+    assert f"{mean:.2E}" in row
+    assert str(comparison.counts["jso"]) in text
+    for line in text.splitlines():
+        if line.startswith("$F_"):
+            assert line.count("&") in (14, 3)
+
+
+def test_latex_sets_the_smallest_mean_bold():
+    protocol = Protocol("cec2017", 10, (1, 3), num_runs=4)
+    good = MethodResults("a", np.array([[0.0, 0.0, 0.0, 0.0], [2.0, 2.0, 3.0, 3.0]]))
+    poor = MethodResults("b", np.array([[0.0, 0.0, 0.0, 0.0], [9.0, 9.0, 9.0, 9.0]]))
+    text = errors_latex(compare(Results(protocol, (good, poor), reference="a")))
+    tie, win = (line for line in text.splitlines() if line.startswith("$F_"))
+    assert tie.count(r"\textbf{0.00E+00}") == 4
+    assert r"\textbf{2.50E+00} & \textbf{5.00E-01} & 9.00E+00 & 0.00E+00" in win
+
+
+def test_latex_puts_the_paper_beside_ours_with_z_scores(comparison):
+    text = paper_latex(comparison)
+    line = next(line for line in text.splitlines() if line.startswith("$F_{1}$"))
+    assert line.startswith("$F_{1}$ & 0.00E+00 & 0.00E+00 & $0$")
+    assert "learned (paper: LDE)" in text
+    assert "paper & " in ranking_latex(comparison)
+
+
+def test_headline_names_reference_extremes_and_what_learning_added(comparison):
+    sentences = headline_sentences(comparison)
+    counts = comparison.counts["random"]
+    assert sentences[0].startswith("6 methods on 29 functions of CEC 2017, dimension 10, 11 to 51 runs")
+    assert any(f"better on {counts.worse} functions" in sentence and "random" in sentence for sentence in sentences)
+
+
+def test_a_protocol_the_paper_does_not_have_is_reported_without_it(tmp_path):
+    protocol = Protocol("cec2017", 10, (1, 3), num_runs=4, max_evaluations=500)
+    results = Results(protocol, (MethodResults("only", np.ones((2, 4))),), reference="only")
+    page = write_report(results, tmp_path)
+    assert not (tmp_path / "tables" / "paper.tex").exists()
+    assert "Beside the paper" not in page.read_text()
+
+
+def test_results_that_do_not_belong_together_are_refused():
+    protocol = Protocol("cec2017", 10, (1, 3), num_runs=4)
+    one = MethodResults("one", np.ones((2, 4)))
+    with pytest.raises(ValueError, match="distinct names, got one, one"):
+        Results(protocol, (one, one), reference="one")
+    with pytest.raises(ValueError, match="reference must be one of the methods one, got 'two'"):
+        Results(protocol, (one,), reference="two")
+    with pytest.raises(ValueError, match="has errors of 3 functions, the protocol has 2"):
+        Results(protocol, (MethodResults("one", np.ones((3, 4))),), reference="one")
+
+
+def test_report_folder_holds_page_summary_tables_and_pictures(report):
+    folder = report.parent
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    assert found == {
+        "report.html",
+        "summary.md",
+        "tables/errors.csv",
+        "tables/ranking.csv",
+        "tables/errors.tex",
+        "tables/paper.tex",
+        "tables/ranking.tex",
+        "figures/scores.png",
+        "figures/runtimes.png",
+        "figures/convergence.png",
+        "figures/parameters.png",
+    }
+    summary = (folder / "summary.md").read_text()
+    assert "| learned |" in summary
+    assert "figures/convergence.png" in summary
+
+
+def test_the_same_results_give_the_same_page(report, tmp_path, sample_results, sample_traces):
+    results = sample_results(Protocol("cec2017", 10, (1, 5, 11, 30), num_runs=11))
+    again = write_report(
+        results, tmp_path, traces=sample_traces(30), traced_function="F5", command="python <evaluate>.py"
+    )
+    assert again.read_bytes() == report.read_bytes()
+
+
+def test_page_is_well_formed_escaped_and_refers_to_nothing_outside(report):
+    text = report.read_text()
+    assert "python &lt;evaluate&gt;.py" in text
+    assert not re.search(r"(src|href|srcset)=\"(?!data:)", text)
+    assert "url(" not in text
+
+    class Balanced(HTMLParser):
+        void, stack = {"meta", "img", "source"}, []
+
+        def handle_starttag(self, tag, attrs):
+            if tag not in self.void:
+                self.stack.append(tag)
+
+        def handle_endtag(self, tag):
+            assert self.stack.pop() == tag
+
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.stack == []
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium or Chrome on this machine")
+def test_page_works_in_a_real_browser_without_network_or_errors(report, tmp_path):
+    page = tmp_path / "probed.html"
+    page.write_text(report.read_text().replace("<head>", f"<head>{LISTENER}").replace("</main>", f"</main>{PROBE}"))
+    command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    match = re.search(r'<pre id="probe">(.*?)</pre>', run.stdout, re.DOTALL)
+    assert match, run.stderr[-2000:]
+    seen = json.loads(match.group(1).replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+    assert seen["errors"] == []
+    assert "CONSOLE" not in run.stderr
+    assert [name for name in seen["requests"] if not name.startswith("data:")] == []
+    assert len(seen["pictures"]) == 4
+    assert min(seen["pictures"]) > 300
+    assert seen["names"] == sorted(seen["before"], key=str.lower) != seen["before"]
+    scores = [float(score) for score in seen["scores"]]
+    assert scores == sorted(scores)
+    assert [float(score) for score in seen["reversed"]] == sorted(scores, reverse=True)
+    assert seen["arrow"] == "descending"

@@ -1,0 +1,105 @@
+"""Lanes: arithmetic, selection and memory access, eight points at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numba import njit
+
+from de_gym.problems.lanes import (
+    WIDTH,
+    absolute,
+    choose,
+    gather,
+    load,
+    multiply_add,
+    pointer_to,
+    power_of_two,
+    round_down,
+    round_nearest,
+    split_exponent,
+    spread,
+    square_root,
+    store,
+    with_sign_of,
+)
+
+
+@njit
+def _compute(left_numbers, right_numbers, matrix, results):
+    out = pointer_to(results)
+    left = load(pointer_to(left_numbers), 0)
+    right = load(pointer_to(right_numbers), 0)
+    store(out, 0, left + right)
+    store(out, 1, 1.0 - left)
+    store(out, 2, left * 3.0)
+    store(out, 3, left / right)
+    store(out, 4, -left)
+    store(out, 5, choose(left < right, left, 7.0))
+    store(out, 6, choose(left <= 0.0, 1.0, 0.0) + choose(left > 2.0, 2.0, 0.0) + choose(left == right, 4.0, 0.0))
+    store(out, 7, absolute(left))
+    store(out, 8, round_down(left))
+    store(out, 9, round_nearest(left))
+    store(out, 10, with_sign_of(right, left))
+    store(out, 11, square_root(absolute(left)))
+    store(out, 12, multiply_add(left, left, -(left * left)))
+    store(out, 13, gather(pointer_to(matrix), 1, matrix.shape[1]))
+    store(out, 14, spread(2.5))
+    mantissa, exponent = split_exponent(absolute(right))
+    store(out, 15, mantissa)
+    store(out, 16, exponent)
+    store(out, 17, power_of_two(round_nearest(left)))
+
+
+@pytest.fixture(scope="module")
+def computed():
+    left = np.array([-2.5, -1.0, 0.1, 0.5, 1.5, 2.0, 3.7, 1e3])
+    right = np.array([1.0, -1.0, 0.3, 0.5, 1e-300, 2.0, 1.4142135623730951, 1e300])
+    matrix = np.arange(WIDTH * 3.0).reshape(WIDTH, 3)
+    results = np.empty((18, WIDTH))
+    _compute(left, right, matrix, results)
+    return left, right, matrix, results
+
+
+def test_operators_act_on_every_lane(computed):
+    left, right, _, results = computed
+    expected = [left + right, 1.0 - left, left * 3.0, left / right, -left]
+    np.testing.assert_array_equal(results[:5], expected)
+
+
+def test_comparisons_choose_lane_by_lane(computed):
+    left, right, _, results = computed
+    np.testing.assert_array_equal(results[5], np.where(left < right, left, 7.0))
+    np.testing.assert_array_equal(results[6], (left <= 0) * 1.0 + (left > 2) * 2.0 + (left == right) * 4.0)
+
+
+def test_rounding_and_signs_equal_numpy(computed):
+    left, right, _, results = computed
+    expected = [np.abs(left), np.floor(left), np.rint(left), np.copysign(right, left), np.sqrt(np.abs(left))]
+    np.testing.assert_array_equal(results[7:12], expected)
+
+
+def test_multiply_add_rounds_once(computed):
+    left, _, _, results = computed
+    exact = [float(int(x * 2**60) ** 2 - int(x * x * 2**120)) / 2**120 for x in left[2:5].tolist()]
+    np.testing.assert_array_equal(results[12, 2:5], exact)
+    assert results[12, 2] != 0.0
+
+
+def test_gather_reads_a_column_and_spread_fills_all_lanes(computed):
+    _, _, matrix, results = computed
+    np.testing.assert_array_equal(results[13], matrix[:, 1])
+    np.testing.assert_array_equal(results[14], 2.5)
+
+
+def test_exponent_split_is_exact_and_centred_on_one(computed):
+    _, right, _, results = computed
+    mantissa, exponent = results[15], results[16]
+    np.testing.assert_array_equal(np.ldexp(mantissa, exponent.astype(int)), np.abs(right))
+    assert (mantissa >= 0.5**0.5 * (1 - 1e-15)).all()
+    assert (mantissa <= 2**0.5 * (1 + 1e-15)).all()
+
+
+def test_powers_of_two_are_exact(computed):
+    left, _, _, results = computed
+    np.testing.assert_array_equal(results[17], 2.0 ** np.rint(left))

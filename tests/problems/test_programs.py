@@ -1,0 +1,225 @@
+"""Landscapes, transformations and compositions as programs, against formulas written out in plain Python."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+
+from de_gym.arrays import FloatArray
+from de_gym.problems import kernel
+from de_gym.problems.programs import LANDSCAPES, Program, ProgramLibrary
+
+
+def run(program: Program, points: FloatArray) -> FloatArray:
+    """Return the values of points (P, D)."""
+    library = ProgramLibrary()
+    entry = library.add(program)
+    values = np.empty((1, len(points)))
+    kernel.evaluate_programs(
+        np.ascontiguousarray(points, dtype=np.float64)[np.newaxis], np.array([entry]), *library.arrays, values
+    )
+    return values[0]
+
+
+def landscape(name: str, points: FloatArray, **options: float) -> FloatArray:
+    program = Program(points.shape[1])
+    program.landscape(name, 0, **options)
+    program.end(0.0)
+    return run(program, points)
+
+
+def transformed(points: FloatArray, write) -> FloatArray:
+    """Return what ``write(program)`` leaves in register 1, one coordinate at a time."""
+    dimension = points.shape[1]
+    coordinates = []
+    for i in range(dimension):
+        program = Program(dimension)
+        write(program)
+        # A sum of first powers of v + 1000 shows the coordinate itself, sign included.
+        program.scale(1, 2, np.eye(dimension)[i])
+        program.landscape("sum of powers", 2, start=i, length=1, offset=1000.0)
+        program.end(-1000.0)
+        coordinates.append(run(program, points))
+    return np.stack(coordinates, axis=1)
+
+
+def schwefel(points: FloatArray) -> list[float]:
+    """The definition, piece by piece."""
+    values = []
+    for point in points.tolist():
+        total = 418.9828872724338 * len(point)
+        for v in point:
+            z = v + 420.9687462275036
+            folded = 500.0 - math.fmod(abs(z), 500.0)
+            if z > 500.0:
+                total += -folded * math.sin(math.sqrt(folded)) + ((z - 500.0) / 100.0) ** 2 / len(point)
+            elif z < -500.0:
+                total += folded * math.sin(math.sqrt(folded)) + ((z + 500.0) / 100.0) ** 2 / len(point)
+            else:
+                total += -z * math.sin(math.sqrt(abs(z)))
+        values.append(total)
+    return values
+
+
+MINIMA = {
+    "rosenbrock": 1.0,
+    "griewank-rosenbrock": 1.0,
+    "happycat": -1.0,
+    "hgbat": -1.0,
+    "levy": 1.0,
+}
+
+
+@pytest.mark.parametrize("name", LANDSCAPES)
+def test_every_landscape_is_zero_at_its_minimum_and_positive_around_it(name, rng):
+    centre = MINIMA.get(name, 0.0)
+    assert abs(landscape(name, np.full((1, 6), centre))[0]) < 1e-12
+    assert (landscape(name, centre + rng.uniform(0.05, 0.3, (20, 6))) > 0.0).all()
+
+
+def test_schwefel_follows_its_pieces_across_every_fold(rng):
+    points = rng.uniform(-2500.0, 2500.0, (200, 4))
+    np.testing.assert_allclose(landscape("schwefel", points), schwefel(points), rtol=1e-12, atol=1e-10)
+
+
+def test_schwefel_takes_the_official_side_of_each_fold():
+    edges = [500.0 * k for k in range(-40, 41) if k != 0]
+    around = [np.nextafter(edge, edge + side) for edge in edges for side in (-1, 0, 1)]
+    points = np.array(around)[:, np.newaxis] - 420.9687462275036
+    np.testing.assert_allclose(landscape("schwefel", points), schwefel(points), rtol=1e-12, atol=1e-9)
+
+
+def test_katsuura_equals_its_sum(rng):
+    points = rng.uniform(-5.0, 5.0, (20, 3))
+    expected = []
+    for point in points.tolist():
+        product = 1.0
+        for i, v in enumerate(point):
+            roughness = sum(abs(2.0**j * v - math.floor(2.0**j * v + 0.5)) / 2.0**j for j in range(1, 33))
+            product *= (1.0 + (i + 1) * roughness) ** (10.0 / 3**1.2)
+        expected.append(10.0 / 9.0 * (product - 1.0))
+    np.testing.assert_allclose(landscape("katsuura", points), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("near", [0.0, 0.5, 1.0 / 3.0, 0.25, -0.5, 12.5])
+def test_weierstrass_keeps_its_precision_where_tripling_the_angle_is_unstable(near, rng):
+    points = near + np.concatenate([[0.0], 10.0 ** rng.uniform(-12, -1, 31)])[:, np.newaxis]
+    with mpmath.workprec(300):
+        truth = [
+            float(sum(mpmath.mpf(0.5) ** j * (1 - mpmath.cospi(2 * 3**j * mpmath.mpf(v))) for j in range(21)))
+            for v in points[:, 0].tolist()
+        ]
+    # The official code's own rounding of 2 pi 3**20 v is worth about 2e-12 at v = 1/2 and more beyond.
+    np.testing.assert_allclose(landscape("weierstrass", points), truth, rtol=0.0, atol=1e-11)
+
+
+def test_different_powers_divide_exponents_as_integers(rng):
+    points = rng.uniform(-3.0, 3.0, (10, 50))
+    exponents = np.array([2 + (4 * i) // 49 for i in range(50)])
+    expected = np.sqrt((np.abs(points) ** exponents).sum(axis=1))
+    np.testing.assert_allclose(landscape("different powers", points), expected, rtol=1e-14)
+
+
+def test_oscillation_changes_the_first_and_last_coordinate_only(rng):
+    points = np.concatenate([rng.uniform(-100.0, 100.0, (30, 4)), [[0.0] * 4, [1.0] * 4, [-1.0] * 4]])
+    expected = points.copy()
+    for row in expected:
+        for i in (0, 3):
+            if row[i] != 0.0:
+                size = math.log(abs(row[i]))
+                first, second = (10.0, 7.9) if row[i] > 0.0 else (5.5, 3.1)
+                wave = 0.049 * (math.sin(first * size) + math.sin(second * size))
+                row[i] = math.copysign(math.exp(size + wave), row[i])
+    values = transformed(points, lambda program: program.transform(kernel.OSCILLATE, 0, 1))
+    np.testing.assert_allclose(values, expected, rtol=1e-13, atol=1e-11)
+
+
+@pytest.mark.parametrize("operation", [kernel.SKEW, kernel.SKEW_EXACTLY])
+def test_skewing_leaves_the_old_content_where_a_coordinate_is_not_positive(operation, rng):
+    points = np.concatenate([rng.uniform(-10.0, 10.0, (30, 4)), [[0.0] * 4]])
+    strengths = np.array([0.0, 0.2, 0.4, 0.6])
+
+    def write(program: Program) -> None:
+        program.shift(1, np.full(4, 7.0))
+        program.transform(operation, 0, 1, np.append(strengths, 0.5))
+
+    positive = np.abs(points)
+    expected = np.where(points > 0.0, positive ** (1.0 + strengths * np.sqrt(positive)), points - 7.0)
+    np.testing.assert_allclose(transformed(points, write), expected, rtol=1e-13, atol=1e-11)
+
+
+def test_steps_round_to_halves_beyond_one_half():
+    points = np.array([[0.5, -0.5, 0.51, -0.51], [0.74, 0.76, -0.74, -0.76], [1.25, -1.25, 3.0, 0.2]])
+    expected = [[0.5, -0.5, 0.5, -0.5], [0.5, 1.0, -0.5, -1.0], [1.5, -1.0, 3.0, 0.2]]
+    values = transformed(points, lambda program: program.transform(kernel.ROUND_STEPS, 0, 1))
+    np.testing.assert_allclose(values, expected, rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 4, 5, 7, 10])
+def test_rotation_is_a_matrix_product_for_any_number_of_rows(dimension, rng):
+    rotation = rng.normal(size=(dimension, dimension))
+    points = rng.normal(size=(9, dimension))
+    values = transformed(points, lambda program: program.rotate(0, 1, rotation))
+    np.testing.assert_allclose(values, points @ rotation.T, rtol=0.0, atol=1e-12)
+
+
+def composition(dimension: int) -> Program:
+    """Return two spheres around 0 and 10, the second raised by 100."""
+    program = Program(dimension)
+    for shift, bias, spread in ((0.0, 0.0, 1.0), (10.0, 100.0, 2.0)):
+        program.shift(1, np.full(dimension, shift))
+        program.landscape("sphere", 1)
+        program.end_component(3.0, bias, spread, np.full(dimension, shift))
+    program.end(7.0)
+    return program
+
+
+def test_composition_weights_its_components_by_distance(rng):
+    points = rng.uniform(-5.0, 15.0, (20, 2))
+    expected = []
+    for point in points:
+        distances = [(point**2).sum(), ((point - 10.0) ** 2).sum()]
+        weights = [math.exp(-d / (2 * 2 * s**2)) / math.sqrt(d) for d, s in zip(distances, (1.0, 2.0), strict=True)]
+        values = [3.0 * distances[0], 3.0 * distances[1] + 100.0]
+        expected.append(np.dot(weights, values) / sum(weights) + 7.0)
+    np.testing.assert_allclose(run(composition(2), points), expected, rtol=1e-13)
+
+
+def test_composition_is_exact_at_the_centre_of_a_component():
+    assert run(composition(3), np.array([[0.0] * 3, [10.0] * 3])).tolist() == [7.0, 107.0]
+
+
+def test_composition_averages_its_components_where_all_weights_vanish():
+    far = np.full((1, 2), 1e4)
+    expected = (3.0 * 2e8 + 3.0 * 2 * 9990.0**2 + 100.0) / 2 + 7.0
+    np.testing.assert_allclose(run(composition(2), far), expected, rtol=1e-14)
+
+
+def test_a_value_that_is_not_a_number_counts_as_infinite():
+    program = Program(2)
+    program.landscape("rosenbrock", 0)
+    program.end(0.0)
+    assert run(program, np.array([[np.nan, 0.0], [1e200, 1e200], [1.0, 1.0]])).tolist() == [np.inf, np.inf, 0.0]
+
+
+@pytest.mark.parametrize("num_points", [0, 1, 7, 8, 9, 50])
+def test_any_number_of_points_fills_blocks_the_same_way(num_points, rng):
+    points = rng.uniform(-100.0, 100.0, (num_points, 5))
+    alone = [landscape("rastrigin", point[np.newaxis])[0] for point in points]
+    assert landscape("rastrigin", points).tolist() == alone
+
+
+def test_programs_added_later_leave_earlier_arrays_valid(rng):
+    library = ProgramLibrary()
+    entry = library.add(composition(4))
+    early = library.arrays
+    later_entry = library.add(composition(4))
+    points = rng.uniform(-5.0, 15.0, (1, 6, 4))
+    values, later_values = np.empty((1, 6)), np.empty((1, 6))
+    kernel.evaluate_programs(points, np.array([entry]), *early, values)
+    kernel.evaluate_programs(points, np.array([later_entry]), *library.arrays, later_values)
+    assert entry != later_entry
+    np.testing.assert_array_equal(values, later_values)

@@ -1,0 +1,63 @@
+"""Imports point one way, and the package never needs torch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+# What each layer may import from de_gym besides itself; files at the top of the package count by their own name.
+BASE = {"arrays", "registry", "compiling"}
+LAYERS = {
+    "problems": BASE,
+    "evolution": BASE | {"problems"},
+    "envs": BASE | {"problems", "evolution"},
+    "baselines": BASE | {"problems", "evolution"},
+    "controllers": BASE | {"problems", "evolution", "envs", "baselines"},
+    "minimize": BASE | {"problems", "evolution", "envs", "baselines", "controllers"},
+    "evaluation": BASE | {"problems", "evolution", "envs", "baselines", "controllers"},
+    "arrays": set(),
+    "registry": set(),
+    "compiling": set(),
+}
+FORBIDDEN = {"torch", "stable_baselines3", "sb3_contrib", "agents"}
+
+
+def imported_modules(path: Path) -> list[str]:
+    modules = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules += [node.module] + [f"{node.module}.{alias.name}" for alias in node.names]
+    return modules
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "de_gym").rglob("*.py")), ids=lambda path: path.name)
+def test_layer_imports_only_what_stands_below_it(path):
+    parts = path.relative_to(ROOT / "de_gym").with_suffix("").parts
+    if parts == ("__init__",):
+        return
+    layer = parts[0]
+    for module in imported_modules(path):
+        names = module.split(".")
+        assert names[0] not in FORBIDDEN, f"{path} imports {module}"
+        if names[0] == "de_gym" and len(names) > 1 and names[1] in LAYERS:
+            assert names[1] == layer or names[1] in LAYERS[layer], f"{path} imports {module}"
+
+
+def test_package_imports_and_controls_without_torch():
+    code = (
+        "import sys\n"
+        "class Refuse:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name in ('torch', 'stable_baselines3', 'sb3_contrib'):\n"
+        "            raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Refuse())\n"
+        "import de_gym, de_gym.controllers, de_gym.evaluation, de_gym.envs\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
