@@ -31,6 +31,7 @@ def test_a_preset_gives_the_defaults_and_every_field_can_be_overridden():
     config = train.parse_config(["--preset", "script-10d", "--updates", "7", "--max-grad-norm", "0.5"])
     assert config == replace(PRESETS["script-10d"], updates=7, max_grad_norm=0.5)
     assert train.parse_config(["--history-window", "None"]).history_window is None
+    assert [train.parse_config(["--pbest", value]).pbest for value in ("linear", "0.1")] == ["linear", 0.1]
 
 
 def test_recurrent_ppo_has_defaults_of_its_own_which_can_be_overridden_too():
