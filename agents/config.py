@@ -44,6 +44,14 @@ class TrainConfig:
     """Number of individuals N."""
     max_generations: int = 50
     """Length T of a training episode."""
+    max_evaluations: int | None = None
+    """Budget of a run, to which the p-best schedule refers; None is the suite's 10 000 n."""
+    pbest: float | Literal["linear"] = "linear"
+    """Fraction of the population that p-best individuals come from: a schedule or a constant."""
+    bound_repair: str = "midpoint"
+    """What happens to coordinates outside the box."""
+    reward: str = "relative"
+    """Reward of a generation."""
     num_bins: int = 5
     """Bins b of the fitness histogram."""
     history_window: int | None = 5

@@ -31,6 +31,7 @@ def test_a_preset_gives_the_defaults_and_every_field_can_be_overridden():
     config = train.parse_config(["--preset", "script-10d", "--updates", "7", "--max-grad-norm", "0.5"])
     assert config == replace(PRESETS["script-10d"], updates=7, max_grad_norm=0.5)
     assert train.parse_config(["--history-window", "None"]).history_window is None
+    assert [train.parse_config(["--pbest", value]).pbest for value in ("linear", "0.1")] == ["linear", 0.1]
 
 
 def test_recurrent_ppo_has_defaults_of_its_own_which_can_be_overridden_too():
@@ -89,35 +90,43 @@ def test_a_mistake_ends_in_one_sentence(monkeypatch, capsys, tmp_path):
     assert capsys.readouterr().err.startswith("train.py: ")
 
 
-def start(arguments):
-    command = [sys.executable, str(ROOT / "train.py"), *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+@pytest.fixture
+def start():
+    """Return a function that starts train.py as a process of its own; all of them are ended after the test."""
+    processes = []
+
+    def start_process(arguments):
+        command = [sys.executable, str(ROOT / "train.py"), *arguments]
+        processes.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+        return processes[-1]
+
+    yield start_process
+    for process in processes:
+        process.kill()
+        process.wait()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("agent", ["reinforce", "recurrent-ppo"])
-def test_killed_at_five_random_moments_and_resumed_the_weights_are_bit_identical(agent, tmp_path):
-    options = [*TINY, "--agent", agent, "--updates", "400", "--checkpoint-every", "3", "--measure-runs", "0"]
-    assert start([*options, "--output", str(tmp_path / "whole")]).wait(timeout=300) == 0
+@pytest.mark.parametrize(("agent", "updates"), [("reinforce", 300), ("recurrent-ppo", 60)])
+def test_killed_at_five_random_moments_and_resumed_the_weights_are_bit_identical(agent, updates, start, tmp_path):
+    options = [*TINY, "--agent", agent, "--updates", str(updates), "--checkpoint-every", "3", "--measure-runs", "0"]
+    assert start([*options, "--output", str(tmp_path / "whole")]).wait(timeout=600) == 0
     (whole,) = (tmp_path / "whole").iterdir()
-    updates = 400
 
-    process = start([*options, "--output", str(tmp_path / "killed")])
     rng = random.Random(0)
-    interrupted_at = []
-    for _ in range(5):
-        progress = tmp_path / "killed"
-        target = len(interrupted_at) * 70 + rng.randint(10, 60)
-        while process.poll() is None and rows(progress) < target:
+    part = updates // 6
+    process = start([*options, "--output", str(tmp_path / "killed")])
+    for kill in range(5):
+        moment = kill * part + rng.randint(1, part)
+        while process.poll() is None and rows(tmp_path / "killed") < moment:
             time.sleep(0.01)
         assert process.poll() is None, "the training ended before it could be killed"
         process.kill()
         process.wait()
-        (folder,) = progress.iterdir()
-        interrupted_at.append(rows(progress))
+        (folder,) = (tmp_path / "killed").iterdir()
+        assert rows(tmp_path / "killed") < updates
         process = start(["--resume", str(folder)])
-    assert process.wait(timeout=300) == 0
-    assert max(interrupted_at) < updates
+    assert process.wait(timeout=600) == 0
     assert contents(folder).keys() == {"checkpoint.safetensors", "controller.safetensors", "progress.csv"}
     assert contents(folder) == contents(whole)
 

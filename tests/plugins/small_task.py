@@ -1,0 +1,42 @@
+"""The task that every example trains on, and the check that every example ends with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any
+
+# With the module's name in front, worker processes find the environment too: they import the package themselves.
+ENV_ID = "de_gym:DEParamControl-v0"
+# Ten generations neither solve the function nor spend the budget, so every episode has this length exactly.
+EPISODE_LENGTH = 10
+TASK: dict[str, Any] = {"functions": [1], "population_size": 10, "max_generations": EPISODE_LENGTH}
+
+
+def report(library: str, returns: Sequence[float], lengths: Sequence[float], num_steps: int) -> None:
+    """Print one line about a training run, or raise where the library misread the environment.
+
+    A vector environment that resets its runs in another way than a library expects raises no error: the library
+    counts a step too many or too few in each episode, or learns from a transition between two episodes.
+
+    Args:
+        library: The name of its distribution.
+        returns: Return of each episode as the library reports it; every reward is a share in [0, 1].
+        lengths: Length of each episode as the library reports it.
+        num_steps: Transitions that the library trained on, of whole episodes.
+    """
+    if not returns or len(lengths) != len(returns):
+        raise ValueError(f"Expected one return and length per episode, got {len(returns)} and {len(lengths)}.")
+    wrong = [length for length in lengths if length != EPISODE_LENGTH]
+    if wrong:
+        raise ValueError(f"Every episode must have {EPISODE_LENGTH} steps, got {sorted(set(wrong))}.")
+    if num_steps != len(lengths) * EPISODE_LENGTH:
+        raise ValueError(f"{len(lengths)} episodes of {EPISODE_LENGTH} steps cannot be {num_steps} transitions.")
+    if not all(0 <= episode_return <= EPISODE_LENGTH for episode_return in returns):
+        raise ValueError(f"Returns must lie between 0 and {EPISODE_LENGTH}, got {min(returns)} to {max(returns)}.")
+    mean_return = math.fsum(returns) / len(returns)
+    print(
+        f"{library} {version(library)}, gymnasium {version('gymnasium')}: "
+        f"{len(returns)} episodes, mean return {mean_return:.3f}, length {EPISODE_LENGTH}"
+    )
