@@ -84,11 +84,12 @@ def headline_sentences(comparison: Comparison) -> list[str]:
         f"({comparison.scores[ranking[-1]]:.2f}).",
     ]
     shown = [method for method in results.compared if method.name in ("random", "constant")]
-    sentences += [
-        f"Against the {method.label} controller it is "
-        f"better on {_count(comparison.counts[method.name].worse, 'function')}, similar on {comparison.counts[method.name].similar} and worse on {comparison.counts[method.name].better}."
-        for method in shown
-    ]
+    for method in shown:
+        counts = comparison.counts[method.name]
+        sentences.append(
+            f"Against the {method.label} controller it is better on {_count(counts.worse, 'function')}, "
+            f"similar on {counts.similar} and worse on {counts.better}."
+        )
     if comparison.paper:
         agreeing = [f"{results[name].label} {comparison.within_limit(name)}" for name in comparison.paper]
         sentences.append(

@@ -33,17 +33,16 @@ def test_every_backend_gives_the_bits_of_one_process(backend, jobs, tmp_path, ti
     assert _bits(tmp_path / backend, tiny_controller, backend=backend, jobs=jobs, chunk_size=1) == alone
 
 
-def die_of_three(number: int) -> int:
-    if number == 3:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return number
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("backend", "jobs"), BACKENDS)
-def test_a_worker_that_keeps_dying_ends_the_grid_with_a_message(backend, jobs, monkeypatch):
+def test_a_worker_that_keeps_dying_ends_the_grid_with_a_message(backend, jobs):
     pytest.importorskip({"local": "joblib", "dask": "distributed", "ray": "ray"}[backend])
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")]))
+
+    def die_of_three(number: int) -> int:  # local, so that workers get it by value
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return number
+
     finished = []
     with pytest.raises(WorkerDiedError, match=r"worker .*died"):
         finished.extend(run_tasks(die_of_three, list(range(8)), backend, jobs))

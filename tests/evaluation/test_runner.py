@@ -20,42 +20,48 @@ from de_gym.evaluation.store import ResultStore
 PROTOCOL = Protocol("cec2017", 10, (1, 5), num_runs=5, max_evaluations=60)
 
 
-@dataclass
-class RandomSearch:
-    """Uniform points; ``fail`` decides what happens instead on function 5."""
+def random_search(name="search", fail=""):
+    """Return a method that draws uniform points; ``fail`` decides what happens instead on function 5.
 
-    name: str = "search"
-    fail: str = ""
+    Its class is local, so that workers get it by value: they cannot import test modules.
+    """
 
-    @property
-    def settings(self):
-        return {"kind": "test"}
+    @dataclass
+    class RandomSearch:
+        name: str
+        fail: str
 
-    def run(self, problem, seeds, protocol):
-        if self.fail and problem.number == 5:
-            return self._misbehave()
-        uniforms = np.stack([np.random.default_rng(seed).random((protocol.budget, 10)) for seed in seeds])
-        points = problem.lower + uniforms * (problem.upper - problem.lower)
-        best = np.minimum.accumulate(problem.evaluate(points) - problem.optimum, axis=1)
-        return SimpleNamespace(
-            errors=best[:, -1],
-            evaluations=np.full(len(seeds), protocol.budget),
-            best_positions=points[:, 0],
-            convergence=best[:, protocol.grid - 1],
-            grid=protocol.grid,
-        )
+        @property
+        def settings(self):
+            return {"kind": "test"}
 
-    def _misbehave(self):
-        if self.fail == "die":
-            os.kill(os.getpid(), signal.SIGKILL)
-        if self.fail == "interrupt":
-            raise KeyboardInterrupt
-        raise ZeroDivisionError("division by zero")
+        def run(self, problem, seeds, protocol):
+            if self.fail and problem.number == 5:
+                return self._misbehave()
+            uniforms = np.stack([np.random.default_rng(seed).random((protocol.budget, 10)) for seed in seeds])
+            points = problem.lower + uniforms * (problem.upper - problem.lower)
+            best = np.minimum.accumulate(problem.evaluate(points) - problem.optimum, axis=1)
+            return SimpleNamespace(
+                errors=best[:, -1],
+                evaluations=np.full(len(seeds), protocol.budget),
+                best_positions=points[:, 0],
+                convergence=best[:, protocol.grid - 1],
+                grid=protocol.grid,
+            )
+
+        def _misbehave(self):
+            if self.fail == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+            if self.fail == "interrupt":
+                raise KeyboardInterrupt
+            raise ZeroDivisionError("division by zero")
+
+    return RandomSearch(name, fail)
 
 
 def _run(folder, *methods, protocol=PROTOCOL, **options):
     store = ResultStore(folder, protocol)
-    run_methods(methods or [RandomSearch()], store, progress=False, **options)
+    run_methods(methods or [random_search()], store, progress=False, **options)
     return load_results(store)
 
 
@@ -106,7 +112,7 @@ def test_a_damaged_chunk_is_reported_and_computed_again(tmp_path):
 def test_only_missing_runs_are_planned_in_chunks_of_the_wanted_size(tmp_path):
     store = ResultStore(tmp_path, PROTOCOL.with_runs(7))
     assert [(key.start, key.stop) for key in missing_chunks(store, "search", 1, 3)] == [(0, 3), (3, 6), (6, 7)]
-    run_methods([RandomSearch()], store, jobs=1, chunk_size=3, progress=False)
+    run_methods([random_search()], store, jobs=1, chunk_size=3, progress=False)
     store.discard(store.chunks()[1])
     assert [(key.start, key.stop) for key in missing_chunks(store, "search", 1, 5)] == [(3, 6)]
     with pytest.raises(ValueError, match="lacks 3 of 7 runs of 'search' on function 1"):
@@ -122,14 +128,14 @@ def test_an_error_below_the_target_counts_as_zero(tmp_path):
 
 def test_an_error_in_a_method_says_where_it_happened_and_keeps_the_rest(tmp_path):
     with pytest.raises(ZeroDivisionError) as caught:
-        _run(tmp_path, RandomSearch(fail="raise"), jobs=1)
+        _run(tmp_path, random_search(fail="raise"), jobs=1)
     assert caught.value.__notes__ == ["This happened in 'search' on function 5, runs 0 to 5."]
     assert [key.function for key in ResultStore.open(tmp_path).chunks()] == [1]
 
 
 def test_ctrl_c_says_what_is_kept(tmp_path):
     with pytest.raises(KeyboardInterrupt, match=r"5 of 10 runs were finished and are kept in .*only the rest"):
-        _run(tmp_path, RandomSearch(fail="interrupt"), jobs=1)
+        _run(tmp_path, random_search(fail="interrupt"), jobs=1)
     (resumed,) = _run(tmp_path, jobs=1)
     (fresh,) = _run(tmp_path / "fresh", jobs=1)
     assert _same(resumed, fresh)
@@ -137,7 +143,7 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
 
 def test_a_dead_worker_is_named_and_finished_runs_are_kept(tmp_path):
     with pytest.raises(WorkerDiedError, match=r"A worker process died .* of 10 runs were finished and are kept in"):
-        _run(tmp_path, RandomSearch(fail="die"), jobs=2, chunk_size=1)
+        _run(tmp_path, random_search(fail="die"), jobs=2, chunk_size=1)
     (resumed,) = _run(tmp_path, jobs=2, chunk_size=1)
     (fresh,) = _run(tmp_path / "fresh", jobs=1)
     assert _same(resumed, fresh)
@@ -146,13 +152,13 @@ def test_a_dead_worker_is_named_and_finished_runs_are_kept(tmp_path):
 def test_bad_arguments_are_refused(tmp_path):
     store = ResultStore(tmp_path, PROTOCOL)
     with pytest.raises(ValueError, match=r"Unknown backend 'rya'. Did you mean 'ray'\?"):
-        run_methods([RandomSearch()], store, backend="rya", progress=False)
+        run_methods([random_search()], store, backend="rya", progress=False)
     with pytest.raises(ValueError, match="`jobs` must be positive, or -1 for all cores, got 0"):
-        run_methods([RandomSearch()], store, jobs=0, progress=False)
+        run_methods([random_search()], store, jobs=0, progress=False)
     with pytest.raises(ValueError, match="`chunk_size` must be at least 1, got 0"):
-        run_methods([RandomSearch()], store, chunk_size=0, progress=False)
+        run_methods([random_search()], store, chunk_size=0, progress=False)
     with pytest.raises(ValueError, match="distinct names, got search, search"):
-        run_methods([RandomSearch(), RandomSearch()], store, progress=False)
+        run_methods([random_search(), random_search()], store, progress=False)
 
 
 @pytest.mark.parametrize(("backend", "module"), [("dask", "distributed"), ("ray", "ray")])
@@ -164,8 +170,8 @@ def test_a_missing_extra_is_named(backend, module, monkeypatch):
 
 SCRIPT = """
 import sys
-from test_runner import LONG, RandomSearch, ResultStore, run_methods
-run_methods([RandomSearch()], ResultStore(sys.argv[1], LONG), jobs=2, chunk_size=4, progress=False)
+from test_runner import LONG, ResultStore, random_search, run_methods
+run_methods([random_search()], ResultStore(sys.argv[1], LONG), jobs=2, chunk_size=4, progress=False)
 """
 LONG = PROTOCOL.with_runs(2000)
 
