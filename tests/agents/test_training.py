@@ -120,6 +120,7 @@ def test_a_folder_without_configuration_is_not_a_run(tmp_path):
         ({"threads": 0}, "`threads` must be at least 1, or None for all cores, got 0"),
         ({"measure_runs": -1}, "`measure_runs` must be at least 0, got -1"),
         ({"learning_rate": float("nan")}, "`learning_rate` must be positive, got nan"),
+        ({"test_functions": (21, 99)}, "No function 99 in this suite"),
         ({"functions": ()}, "`functions` must name at least one training function"),
     ],
 )
