@@ -35,6 +35,13 @@ def test_training_runs_every_function_equally_often_from_one_population():
     assert env.observation_space.shape == (18,)
 
 
+def test_the_baseline_knows_the_function_of_every_run():
+    agent = make_agent(TINY, make_training_env(TINY))
+    _, callback = agent._setup_learn(1)
+    agent.collect_rollouts(agent.env, callback, agent.rollout_buffer, 1)
+    np.testing.assert_array_equal(agent._rollout.groups, [0, 0, 1, 1])
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_say_what_the_table_of_decisions_says(preset):
     config = PRESETS[preset]
