@@ -6,6 +6,7 @@ One file per algorithm, written anew after each function; an interrupted run goe
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -82,11 +83,13 @@ def reproduce(config: ReproduceConfig, algorithm: str) -> Path:
         assert problem.number is not None
         seeds = np.random.SeedSequence((config.seed, problem.number)).spawn(config.num_runs)
         outcome = run(optimizer, problem, seeds=seeds, max_evaluations=budget, max_generations=config.max_generations)
+        functions = np.append(results.functions, problem.number)
+        order = np.argsort(functions)
         results = dataclasses.replace(
             results,
-            functions=np.append(results.functions, problem.number),
-            errors=np.vstack([results.errors, outcome.errors]),
-            evaluations=np.vstack([results.evaluations, outcome.evaluations]),
+            functions=functions[order],
+            errors=np.vstack([results.errors, outcome.errors])[order],
+            evaluations=np.vstack([results.evaluations, outcome.evaluations])[order],
         )
         write_results(path, results)
     return path
@@ -97,10 +100,11 @@ def _begin_or_resume(path: Path, metadata: dict[str, object], num_runs: int) -> 
         empty = np.empty((0, num_runs))
         return StoredResults(np.empty(0, np.int64), empty, empty.astype(np.int64), metadata)
     results = read_results(path)
-    found = {key: value for key, value in results.metadata.items() if key != "settings"}
-    wanted = {key: value for key, value in metadata.items() if key != "settings"}
-    if found != wanted:
-        raise ValueError(f"{path} holds results of other runs: {found}; wanted {wanted}. Choose another directory.")
+    wanted = json.loads(json.dumps(metadata))  # as a file has them: tuples are lists
+    if results.metadata != wanted:
+        raise ValueError(
+            f"{path} holds results of other runs: {results.metadata}; wanted {wanted}. Choose another directory."
+        )
     return results
 
 
