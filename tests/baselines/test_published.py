@@ -82,6 +82,18 @@ def test_jsos_own_published_results_are_reproduced_at_ten_dimensions():
     assert np.all(np.abs(scores) <= 3.5)
 
 
+@pytest.mark.parametrize("algorithm", ["jade"])
+def test_the_papers_table_is_reproduced_at_thirty_dimensions(algorithm):
+    assert num_fitting(load_results("cec2017", 30, algorithm), 30, algorithm) >= NUM_FITTING_REQUIRED
+
+
+def test_jsos_own_published_results_are_reproduced_at_thirty_dimensions():
+    results = load_results("cec2017", 30, "jso")
+    scores = z_scores(results.errors, *published_jso(30, results.functions), 5)
+    assert results.errors.shape == (29, 51)
+    assert np.sum(np.abs(scores) <= 3.5) >= NUM_FITTING_REQUIRED
+
+
 @pytest.mark.parametrize("algorithm", ["de", "jade", "jade-archive", "jso"])
 def test_the_papers_table_is_reproduced_on_cec_2013(algorithm):
     results = load_results("cec2013", 10, "jso-lde-paper" if algorithm == "jso" else algorithm)
