@@ -59,9 +59,10 @@ def parse_config(arguments: Sequence[str]) -> TrainConfig:
 def train(config: TrainConfig) -> Path:
     """Train as configured, export and measure the controller, and return the folder of the run."""
     set_threads(config)
-    folder = make_run_folder(config) if config.resume is None else Path(config.resume)
     env = make_training_env(config)
-    agent = make_agent(config, env, tensorboard_log=str(folder / "tensorboard"))
+    agent = make_agent(config, env)
+    folder = make_run_folder(config) if config.resume is None else Path(config.resume)
+    agent.tensorboard_log = str(folder / "tensorboard")
     untrained = exported(agent, config)
     updates = 0
     if (folder / CHECKPOINT_FILE).exists():
@@ -99,6 +100,8 @@ def exported(
 def finish(config: TrainConfig, folder: Path, untrained: RecurrentController, agent: OnPolicyAlgorithm) -> None:
     """Export the trained controller, with its measurement beside the reference controllers unless that is off."""
     trained = exported(agent, config)
+    path = folder / "controller.safetensors"
+    save_controller(trained, path, half_precision=config.half_precision)  # at once: the measurement takes minutes
     results: dict[str, object] = {}
     if config.measure_runs:
         controllers: dict[str, Controller] = {
@@ -114,7 +117,6 @@ def finish(config: TrainConfig, folder: Path, untrained: RecurrentController, ag
             table = comparison_table(measurements)
             (folder / f"measurement-{kind}.md").write_text(table + "\n")
             print(f"\n{kind.capitalize()} functions, {config.measure_runs} runs each, sampled actions:\n{table}")
-    path = folder / "controller.safetensors"
     save_controller(exported(agent, config, results), path, half_precision=config.half_precision)
     print(f"\nController: {path}")
 

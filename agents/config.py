@@ -86,13 +86,13 @@ class TrainConfig:
     """REINFORCE: density at the sample or at the clipped value."""
     collapse_patience: int = 3
     """REINFORCE: suspicious updates in a row that end the training; 0 never ends it."""
-    epochs: int = 5
+    epochs: int = 4
     """RecurrentPPO: passes over the data of an update."""
     minibatches: int = 4
     """RecurrentPPO: parts into which a pass is divided."""
     clip_range: float = 0.2
     """RecurrentPPO: largest change of a probability ratio."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.9
     """RecurrentPPO: bias against variance of the advantage estimate."""
 
     threads: int | None = 1
@@ -150,6 +150,15 @@ def default_config(preset: PresetName, agent: AgentName) -> TrainConfig:
     config = PRESETS[preset]
     if agent == "reinforce":
         return config
-    # One update of PPO takes many gradient steps on the same data, hence the smaller step size; its deviations are
-    # learned from about exp(-2), because wider ones push the means of a clipped Gaussian to the borders of the box.
-    return replace(config, agent=agent, learning_rate=0.001, std="learned", initial_std=0.135, max_grad_norm=0.5)
+    # PPO takes many gradient steps on the data of an update, hence fewer updates and a smaller step size. Its learned
+    # deviations begin well inside the box: wide ones push the means of a clipped Gaussian to the borders.
+    return replace(
+        config,
+        agent=agent,
+        updates=100,
+        learning_rate=0.003,
+        gamma=0.8,
+        std="learned",
+        initial_std=0.2,
+        max_grad_norm=0.5,
+    )

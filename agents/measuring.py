@@ -12,6 +12,7 @@ import gymnasium as gym
 import numpy as np
 from scipy.stats import ranksums
 
+from de_gym import make_suite
 from de_gym.arrays import FloatArray
 from de_gym.controllers import Controller
 
@@ -40,16 +41,18 @@ def measure_controller(
         num_runs: Episodes per function.
         seed: Root seed of the measurement.
     """
+    # The env holds the whole suite and functions are fixed by number: a run then does not depend on the others.
+    suite = {problem.number for problem in make_suite(settings["suite"], settings["dimension"])}
     env = gym.make_vec(
         "de_gym:DEParamControl-v0",
         num_envs=len(functions) * num_runs,
         vectorization_mode="vector_entry_point",
         autoreset_mode=gym.vector.AutoresetMode.SAME_STEP,
+        functions=sorted(suite.union(functions)),
         **settings,
     )
     sequences = [np.random.SeedSequence([seed, function, run]) for function in functions for run in range(num_runs)]
     seeds = [int(sequence.generate_state(1)[0] % 2**31) for sequence in sequences]
-    # The env holds the whole suite and functions are fixed by number: a run then does not depend on the others.
     options = {"function": np.repeat(functions, num_runs).tolist()}
     observations, _ = env.reset(seed=seeds, options=options)  # type: ignore[arg-type]  # a list is allowed
     controller.reset([np.random.default_rng(sequence.spawn(1)[0]) for sequence in sequences])

@@ -144,8 +144,9 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         assert self.seed is not None
         seed_update(env, self.seed, self._n_updates)
         observations = env.reset()
-        # Read now: runs that restart in the middle of the rollout may get another function.
-        groups = _group_numbers([info.get("function", 0) for info in env.reset_infos])
+        # Read now: runs that restart in the middle of the rollout may get another function. Wrappers of a VecEnv have
+        # an empty list of their own, hence `unwrapped`.
+        groups = _group_numbers([info.get("function", 0) for info in env.unwrapped.reset_infos])
         tape = LstmTape(self.policy.lstm_actor, env.num_envs)
         going = np.ones(env.num_envs, dtype=bool)
         all_actions, all_rewards, all_active = [], [], []

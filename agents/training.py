@@ -19,6 +19,7 @@ from agents.config import TrainConfig
 from agents.policies import UnitBoxLstmPolicy
 from agents.reinforce import RecurrentREINFORCE
 from agents.vec_env import GymnasiumVecEnv
+from de_gym import make_suite
 
 CONFIG_FILE = "config.json"
 
@@ -55,7 +56,7 @@ def make_training_env(config: TrainConfig) -> VecEnv:
     return VecMonitor(GymnasiumVecEnv(vector_env))
 
 
-def make_agent(config: TrainConfig, env: VecEnv, tensorboard_log: str | None = None) -> OnPolicyAlgorithm:
+def make_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
     """Return the untrained agent that ``config`` describes."""
     policy_kwargs: dict[str, Any] = {
         "lstm_hidden_size": config.cell_size,
@@ -78,7 +79,6 @@ def make_agent(config: TrainConfig, env: VecEnv, tensorboard_log: str | None = N
             clip_range=config.clip_range,
             max_grad_norm=float("inf") if config.max_grad_norm is None else config.max_grad_norm,
             policy_kwargs=policy_kwargs | {"enable_critic_lstm": True},
-            tensorboard_log=tensorboard_log,
             seed=config.seed,
             device="cpu",
         )
@@ -94,7 +94,6 @@ def make_agent(config: TrainConfig, env: VecEnv, tensorboard_log: str | None = N
         max_grad_norm=config.max_grad_norm,
         collapse_patience=config.collapse_patience,
         policy_kwargs=policy_kwargs,
-        tensorboard_log=tensorboard_log,
         seed=config.seed,
     )
 
@@ -112,6 +111,7 @@ def check_config(config: TrainConfig) -> None:
         raise ValueError(f"`learning_rate` must be positive, got {config.learning_rate}.")
     if not config.functions:
         raise ValueError("`functions` must name at least one training function, got none.")
+    make_suite(config.suite, config.dimension, config.test_functions)  # knows its numbers; asked before the training
 
 
 def set_threads(config: TrainConfig) -> None:

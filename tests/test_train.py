@@ -18,7 +18,7 @@ from de_gym.controllers import load_controller
 ROOT = Path(train.__file__).parent
 TINY = [
     "--updates", "3", "--functions", "1", "11", "--test-functions", "21", "--episodes-per-function", "2",
-    "--population-size", "8", "--max-generations", "4", "--cell-size", "5", "--measure-runs", "3",
+    "--population-size", "8", "--max-generations", "4", "--cell-size", "5", "--num-knots", "3", "--measure-runs", "3",
     "--checkpoint-every", "2", "--threads", "1",
 ]  # fmt: skip
 
@@ -45,6 +45,13 @@ def test_bad_settings_are_rejected_before_anything_is_made():
         train.parse_config(["--updates", "0"])
     with pytest.raises(ValueError, match="`--resume` takes every setting from the interrupted run"):
         train.parse_config(["--resume", "runs/x", "--updates", "5"])
+
+
+@pytest.mark.parametrize("mistake", [["--functions", "99"], ["--num-knots", "99"], ["--pbest", "7"]])
+def test_a_mistake_leaves_no_folder_behind(mistake, tmp_path):
+    with pytest.raises(ValueError, match=r"99|`pbest`"):
+        train.train(train.parse_config([*TINY, *mistake, "--output", str(tmp_path)]))
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("agent", ["reinforce", "recurrent-ppo"])

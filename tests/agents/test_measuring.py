@@ -46,6 +46,12 @@ def test_an_episode_that_ends_early_counts_until_its_end():
     np.testing.assert_array_equal(measured.errors, one_step.errors)
 
 
+def test_functions_that_their_suite_leaves_out_can_be_measured_too():
+    settings = SETTINGS | {"suite": "cec2017"}
+    measured = measure_controller(ConstantController(population_size=8), settings, [2, 3], 2, seed=0)
+    assert np.isfinite(measured.errors).all()
+
+
 def measurement(returns, errors=None):
     returns = np.array(returns)
     return Measurement((1, 2), returns, np.ones_like(returns) if errors is None else np.array(errors))

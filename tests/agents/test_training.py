@@ -35,6 +35,13 @@ def test_training_runs_every_function_equally_often_from_one_population():
     assert env.observation_space.shape == (18,)
 
 
+def test_the_baseline_knows_the_function_of_every_run():
+    agent = make_agent(TINY, make_training_env(TINY))
+    _, callback = agent._setup_learn(1)
+    agent.collect_rollouts(agent.env, callback, agent.rollout_buffer, 1)
+    np.testing.assert_array_equal(agent._rollout.groups, [0, 0, 1, 1])
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_say_what_the_table_of_decisions_says(preset):
     config = PRESETS[preset]
@@ -120,6 +127,7 @@ def test_a_folder_without_configuration_is_not_a_run(tmp_path):
         ({"threads": 0}, "`threads` must be at least 1, or None for all cores, got 0"),
         ({"measure_runs": -1}, "`measure_runs` must be at least 0, got -1"),
         ({"learning_rate": float("nan")}, "`learning_rate` must be positive, got nan"),
+        ({"test_functions": (21, 99)}, "No function 99 in this suite"),
         ({"functions": ()}, "`functions` must name at least one training function"),
     ],
 )

@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.vector import AutoresetMode
-from small_task import ENV_ID, EPISODE_LENGTH, TASK, report
+from small_task import ENV_ID, EPISODE_LENGTH, TASK, report, split_episodes
 from torch import Tensor, nn
 from torch.distributions import Independent, Normal
 
@@ -54,25 +54,9 @@ class Rollout:
     ended: Tensor
 
 
-class EpisodeCounter:
-    """Counts returns and lengths on its own: Gymnasium's wrapper miscounts same-step resets before 1.4."""
-
-    def __init__(self, num_envs: int) -> None:
-        self.running_returns, self.running_lengths = np.zeros(num_envs), np.zeros(num_envs, int)
-        self.returns: list[float] = []
-        self.lengths: list[float] = []
-
-    def update(self, rewards: np.ndarray, ended: np.ndarray) -> None:
-        self.running_returns += rewards
-        self.running_lengths += 1
-        self.returns += self.running_returns[ended].tolist()
-        self.lengths += self.running_lengths[ended].tolist()
-        self.running_returns[ended], self.running_lengths[ended] = 0.0, 0
-
-
 @torch.no_grad()
 def collect(
-    agent: Agent, envs: gym.vector.VectorEnv, observations: np.ndarray, num_steps: int, counter: EpisodeCounter
+    agent: Agent, envs: gym.vector.VectorEnv, observations: np.ndarray, num_steps: int
 ) -> tuple[Rollout, np.ndarray]:
     """Return a rollout and the observations after it."""
     rows = []
@@ -86,7 +70,6 @@ def collect(
         for run in np.flatnonzero(ended):  # `observations` already belong to the next episode there
             successors[run] = infos["final_obs"][run]
         next_values = agent.value(torch.as_tensor(successors)) * torch.as_tensor(~terminated)
-        counter.update(rewards, ended)
         log_probs, rewards = distribution.log_prob(actions), torch.as_tensor(rewards, dtype=torch.float32)
         rows.append((inputs, actions, log_probs, rewards, next_values, torch.as_tensor(ended)))
     return Rollout(*(torch.stack(column) for column in zip(*rows, strict=True))), observations
@@ -136,12 +119,14 @@ def main() -> None:
     observations, _ = envs.reset(seed=config.seed)
     agent = Agent(observations.shape[1], envs.single_action_space.shape[0], config.initial_std)
     optimizer = torch.optim.Adam(agent.parameters(), config.learning_rate)
-    counter, num_transitions = EpisodeCounter(config.num_envs), 0
+    all_rewards, all_ended = [], []
     for _ in range(config.num_updates):
-        rollout, observations = collect(agent, envs, observations, config.num_steps, counter)
+        rollout, observations = collect(agent, envs, observations, config.num_steps)
         update(agent, optimizer, rollout, config)
-        num_transitions += rollout.rewards.numel()
-    report("torch", counter.returns, counter.lengths, num_transitions)
+        all_rewards.append(rollout.rewards.numpy())
+        all_ended.append(rollout.ended.numpy())
+    rewards = np.concatenate(all_rewards)
+    report("torch", *split_episodes(rewards, np.concatenate(all_ended)), rewards.size)
 
 
 if __name__ == "__main__":

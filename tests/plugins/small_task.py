@@ -7,11 +7,28 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 # With the module's name in front, worker processes find the environment too: they import the package themselves.
 ENV_ID = "de_gym:DEParamControl-v0"
 # Ten generations neither solve the function nor spend the budget, so every episode has this length exactly.
 EPISODE_LENGTH = 10
 TASK: dict[str, Any] = {"functions": [1], "population_size": 10, "max_generations": EPISODE_LENGTH}
+
+
+def split_episodes(rewards: np.ndarray, ended: np.ndarray) -> tuple[list[float], list[float]]:
+    """Return the returns and lengths of the episodes in rollouts of shape (T, R), counted from their transitions.
+
+    Gymnasium's own statistics wrapper miscounts same-step resets before version 1.4.
+    """
+    returns: list[float] = []
+    lengths: list[float] = []
+    for run in range(rewards.shape[1]):
+        stops = np.flatnonzero(ended[:, run]) + 1
+        for start, stop in zip([0, *stops], stops, strict=False):
+            returns.append(float(rewards[start:stop, run].sum()))
+            lengths.append(int(stop - start))
+    return returns, lengths
 
 
 def report(library: str, returns: Sequence[float], lengths: Sequence[float], num_steps: int) -> None:

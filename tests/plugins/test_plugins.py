@@ -9,6 +9,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 HERE = Path(__file__).parent
@@ -16,14 +17,20 @@ ROOT = HERE.parents[1]
 AGENTS = 'pip install "de-gym[agents]"'
 PLUGINS = 'pip install "de-gym[plugins]"'
 
-# Script: (top-level modules it needs, how to get them).
+# Script: (top-level modules it needs, how to get them). RLlib's code comes with every ray, its dependencies do not.
 SCRIPTS = {
     "cleanrl_style_ppo.py": (["torch"], AGENTS),
+    "rl_zoo3_train.py": (["rl_zoo3"], PLUGINS),
+    "rllib_ppo.py": (["ray", "torch", "tree", "lz4", "ormsgpack", "tensorboardX", "pyarrow", "pydantic"], PLUGINS),
     "sb3_ppo.py": (["stable_baselines3"], AGENTS),
     "sb3_recurrent_ppo.py": (["stable_baselines3", "sb3_contrib"], AGENTS),
     "sb3_sac.py": (["stable_baselines3"], AGENTS),
+    "skrl_ppo.py": (["skrl", "torch"], PLUGINS),
+    "tianshou_ppo.py": (["tianshou"], PLUGINS),
+    "torchrl_ppo.py": (["torchrl"], PLUGINS),
 }
-report = runpy.run_path(str(HERE / "small_task.py"))["report"]
+SMALL_TASK = runpy.run_path(str(HERE / "small_task.py"))
+report, split_episodes = SMALL_TASK["report"], SMALL_TASK["split_episodes"]
 
 
 def script_parameters() -> list[object]:
@@ -50,6 +57,12 @@ def test_library_trains_on_episodes_of_the_right_length(script, tmp_path):
 def test_every_script_is_run():
     scripts = {path.name for path in HERE.glob("*.py")} - {"conftest.py", "small_task.py", "test_plugins.py"}
     assert scripts == set(SCRIPTS)
+
+
+def test_episodes_are_split_where_they_end_and_the_unfinished_last_one_is_left_out():
+    rewards = np.arange(10.0).reshape(5, 2)
+    ended = np.array([[0, 0], [1, 0], [0, 1], [1, 0], [0, 0]], bool)
+    assert split_episodes(rewards, ended) == ([0 + 2, 4 + 6, 1 + 3 + 5], [2, 2, 3])
 
 
 @pytest.mark.parametrize(
