@@ -116,7 +116,7 @@ PAPER_10D = replace(
     cell_size=2000,
     num_knots=None,
     gamma=1.0,
-    # NOTE: the paper states 0.005, at which cells of this size unlearn; see the README.
+    # NOTE: the paper states 0.005, which makes results worse from cells of a few hundred on.
     learning_rate=0.0003,
     returns="total",
     baseline="none",
