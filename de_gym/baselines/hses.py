@@ -18,16 +18,16 @@ import numpy as np
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
 from de_gym.baselines.base import Optimizer, check_at_least, check_fraction, take_runs
-from de_gym.baselines.cma_steps import (
-    CMAConstants,
-    cma_constants,
-    decompose,
-    log_weights,
-    sample_steps,
-    update_strategy,
+from de_gym.baselines.cma_steps import cma_constants, log_weights
+from de_gym.baselines.hses_steps import (
+    advance_cma,
+    fit_models,
+    freeze_models,
+    keep_results,
+    redraw_outside,
+    sample_cma,
+    wrap_outside,
 )
-from de_gym.baselines.hses_steps import fit_model, freeze_agreed, freeze_threshold, redraw_outside, wrap_outside
-from de_gym.compiling import compiled
 from de_gym.evolution import draw_normals, draw_uniforms
 
 # Stages of a run. Runs of a batch enter the last one together: those that get there first wait for the others.
@@ -187,8 +187,8 @@ class HSES(Optimizer):
         stage, generation = state.stage[runs[0]], state.generation[runs[0]]
         if stage in (FIRST_CMA, SECOND_CMA):
             self._normals = self._draw_normals(self._num_cma_samples)
-            self._points = _sample_cma(
-                runs, self._normals, state.cma_mean, state.step_size, state.basis, state.axis_lengths
+            self._points = sample_cma(
+                runs, self._normals, state.cma_mean, state.step_size, state.basis, state.axis_lengths, _BOUND
             )
         elif generation == 0:
             rngs = [self._rngs[run] for run in runs]
@@ -230,12 +230,12 @@ class HSES(Optimizer):
         generation = int(state.generation[runs[0]])
         sampling_weights = self._first_weights if generation == 0 else self._weights
         weights = self._refining_weights if is_refining else sampling_weights
-        _fit_models(runs, self._points, fitness, weights, state.mean, state.deviation)
+        fit_models(runs, self._points, fitness, weights, state.mean, state.deviation)
         # The generation of uniform points is the first of the last phase, but is not counted in the first phase.
         number = generation + 1 if is_refining else generation
         self._watch_progress(fitness.min(axis=1), number, may_recover=is_refining)
         if is_refining and generation == 0:
-            _freeze_models(
+            freeze_models(
                 runs,
                 state.results,
                 state.result_values,
@@ -283,7 +283,7 @@ class HSES(Optimizer):
 
     def _tell_cma(self, fitness: FloatArray) -> None:
         runs, state = self._active, self._state
-        _advance_cma(
+        advance_cma(
             runs,
             self._points,
             self._normals,
@@ -298,7 +298,7 @@ class HSES(Optimizer):
             state.axis_lengths,
             self._constants,
         )
-        _keep_results(runs, state.stage - FIRST_CMA, self._points, fitness, state.results, state.result_values)
+        keep_results(runs, state.stage - FIRST_CMA, self._points, fitness, state.results, state.result_values)
         best, previous = fitness.min(axis=1), state.previous_best[runs]
         # Equal infinities count as no change; their difference is not a number.
         change = np.abs(np.where(best == previous, 0.0, best) - np.where(best == previous, 0.0, previous))
@@ -316,108 +316,3 @@ class HSES(Optimizer):
         state.generation[second] = 0
         state.shrinks[second] = False
         state.leader_value[second] = np.inf
-
-
-@compiled
-def _fit_models(
-    runs: IntArray,
-    points: FloatArray,
-    fitness: FloatArray,
-    weights: FloatArray,
-    mean: FloatArray,
-    deviation: FloatArray,
-) -> None:
-    """Replace the models of the given runs, in place, by those of their points (A, K, D)."""
-    for row in range(runs.shape[0]):
-        run = runs[row]
-        mean[run], deviation[run] = fit_model(points[row], fitness[row], weights)
-
-
-@compiled
-def _freeze_models(
-    runs: IntArray,
-    results: FloatArray,
-    result_values: FloatArray,
-    mean: FloatArray,
-    deviation: FloatArray,
-    lengths: tuple[float, float, float, float, float],
-) -> None:
-    """Narrow the models of the given runs, in place, where their two CMA results agree."""
-    apart, together, near, far, spread = lengths
-    for run in runs:
-        distances = np.abs(results[run, 0] - results[run, 1]) / math.sqrt(2.0)
-        threshold = freeze_threshold(distances, apart, together, near, far, spread)
-        better = 1 if result_values[run, 1] < result_values[run, 0] else 0
-        freeze_agreed(mean[run], deviation[run], results[run], better, threshold, spread)
-
-
-@compiled
-def _sample_cma(
-    runs: IntArray,
-    normals: FloatArray,
-    mean: FloatArray,
-    step_size: FloatArray,
-    basis: FloatArray,
-    axis_lengths: FloatArray,
-) -> FloatArray:
-    """Return samples (A, K, D) of the given runs' strategies, wrapped into the box."""
-    points = np.empty_like(normals)
-    for row in range(runs.shape[0]):
-        run = runs[row]
-        steps = sample_steps(normals[row], basis[run], axis_lengths[run])
-        points[row] = wrap_outside(mean[run] + step_size[run] * steps, _BOUND)
-    return points
-
-
-@compiled
-def _advance_cma(
-    runs: IntArray,
-    points: FloatArray,
-    normals: FloatArray,
-    fitness: FloatArray,
-    generation: IntArray,
-    mean: FloatArray,
-    step_size: FloatArray,
-    step_path: FloatArray,
-    covariance_path: FloatArray,
-    covariance: FloatArray,
-    basis: FloatArray,
-    axis_lengths: FloatArray,
-    constants: CMAConstants,
-) -> None:
-    """Advance the strategies of the given runs, in place, by one generation."""
-    for row in range(runs.shape[0]):
-        run = runs[row]
-        generation[run] += 1
-        mean[run], step_size[run], step_path[run], covariance_path[run], covariance[run] = update_strategy(
-            points[row],
-            normals[row],
-            fitness[row],
-            step_size[run],
-            step_path[run],
-            covariance_path[run],
-            covariance[run],
-            basis[run],
-            axis_lengths[run],
-            generation[run],
-            constants,
-        )
-        basis[run], axis_lengths[run] = decompose(covariance[run])
-
-
-@compiled
-def _keep_results(
-    runs: IntArray,
-    slots: IntArray,
-    points: FloatArray,
-    fitness: FloatArray,
-    results: FloatArray,
-    result_values: FloatArray,
-) -> None:
-    """Replace each run's result in its slot, in place, where a point (A, K, D) is better."""
-    for row in range(runs.shape[0]):
-        run, leader = runs[row], np.argmin(fitness[row])
-        slot = slots[run]
-        if fitness[row, leader] < result_values[run, slot]:
-            result_values[run, slot] = fitness[row, leader]
-            results[run, slot] = points[row, leader]

@@ -1,4 +1,4 @@
-"""Univariate Gaussian sampling of HSES as compiled functions of one run, in a box scaled to [-bound, bound]."""
+"""Steps of HSES, compiled, in a box scaled to [-bound, bound]: univariate sampling of one run, then loops over runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from de_gym.arrays import FloatArray
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.baselines.cma_steps import CMAConstants, decompose, sample_steps, update_strategy
 from de_gym.compiling import compiled
 from de_gym.evolution.operators import rank_by_fitness
 
@@ -108,3 +109,109 @@ def freeze_agreed(
         if abs(results[0, j] - results[1, j]) / math.sqrt(2.0) < threshold:
             mean[j] = results[better, j]
             deviation[j] = spread
+
+
+@compiled
+def fit_models(
+    runs: IntArray,
+    points: FloatArray,
+    fitness: FloatArray,
+    weights: FloatArray,
+    mean: FloatArray,
+    deviation: FloatArray,
+) -> None:
+    """Replace the models of the given runs, in place, by those of their points (A, K, D)."""
+    for row in range(runs.shape[0]):
+        run = runs[row]
+        mean[run], deviation[run] = fit_model(points[row], fitness[row], weights)
+
+
+@compiled
+def freeze_models(
+    runs: IntArray,
+    results: FloatArray,
+    result_values: FloatArray,
+    mean: FloatArray,
+    deviation: FloatArray,
+    lengths: tuple[float, float, float, float, float],
+) -> None:
+    """Narrow the models of the given runs, in place, where their two CMA results agree."""
+    apart, together, near, far, spread = lengths
+    for run in runs:
+        distances = np.abs(results[run, 0] - results[run, 1]) / math.sqrt(2.0)
+        threshold = freeze_threshold(distances, apart, together, near, far, spread)
+        better = 1 if result_values[run, 1] < result_values[run, 0] else 0
+        freeze_agreed(mean[run], deviation[run], results[run], better, threshold, spread)
+
+
+@compiled
+def sample_cma(
+    runs: IntArray,
+    normals: FloatArray,
+    mean: FloatArray,
+    step_size: FloatArray,
+    basis: FloatArray,
+    axis_lengths: FloatArray,
+    bound: float,
+) -> FloatArray:
+    """Return samples (A, K, D) of the given runs' strategies, wrapped into the box."""
+    points = np.empty_like(normals)
+    for row in range(runs.shape[0]):
+        run = runs[row]
+        steps = sample_steps(normals[row], basis[run], axis_lengths[run])
+        points[row] = wrap_outside(mean[run] + step_size[run] * steps, bound)
+    return points
+
+
+@compiled
+def advance_cma(
+    runs: IntArray,
+    points: FloatArray,
+    normals: FloatArray,
+    fitness: FloatArray,
+    generation: IntArray,
+    mean: FloatArray,
+    step_size: FloatArray,
+    step_path: FloatArray,
+    covariance_path: FloatArray,
+    covariance: FloatArray,
+    basis: FloatArray,
+    axis_lengths: FloatArray,
+    constants: CMAConstants,
+) -> None:
+    """Advance the strategies of the given runs, in place, by one generation."""
+    for row in range(runs.shape[0]):
+        run = runs[row]
+        generation[run] += 1
+        mean[run], step_size[run], step_path[run], covariance_path[run], covariance[run] = update_strategy(
+            points[row],
+            normals[row],
+            fitness[row],
+            step_size[run],
+            step_path[run],
+            covariance_path[run],
+            covariance[run],
+            basis[run],
+            axis_lengths[run],
+            generation[run],
+            constants,
+        )
+        basis[run], axis_lengths[run] = decompose(covariance[run])
+
+
+@compiled
+def keep_results(
+    runs: IntArray,
+    slots: IntArray,
+    points: FloatArray,
+    fitness: FloatArray,
+    results: FloatArray,
+    result_values: FloatArray,
+) -> None:
+    """Replace each run's result in its slot, in place, where a point (A, K, D) is better."""
+    for row in range(runs.shape[0]):
+        run, leader = runs[row], np.argmin(fitness[row])
+        slot = slots[run]
+        if fitness[row, leader] < result_values[run, slot]:
+            result_values[run, slot] = fitness[row, leader]
+            results[run, slot] = points[row, leader]

@@ -99,7 +99,7 @@ class JADE(PopulationOptimizer[JADEState]):
 
     def _propose(self, state: JADEState) -> tuple[JADEState, FloatArray]:
         settings, size = self.settings, state.fitness.shape[1]
-        num_pbest = max(int(settings.pbest_fraction * size + 0.5), settings.min_pbest)
+        num_pbest = min(max(int(settings.pbest_fraction * size + 0.5), settings.min_pbest), size)
         uniforms = draw_uniforms(self._rngs, size * (6 + self._dimension))
         normals = draw_normals(self._rngs, size)
         trials, scale_factors, crossover_rates = _propose(

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from de_gym.baselines import JSO, JSOSettings
-from de_gym.baselines.jso import (
-    _drop_worst,
-    _remember_successes,
-    _sample_parameters,
-    _select_and_archive,
+from de_gym.baselines.jso_steps import (
+    drop_worst,
     gain_weights,
     pick_other_leading,
+    remember_successes,
+    sample_parameters,
+    select_and_archive,
 )
 
 
@@ -71,7 +71,7 @@ def test_memory_entry_is_averaged_with_the_gain_weighted_lehmer_mean():
     fitness, trial_fitness = np.array([[10.0, 10.0, 10.0]]), np.array([[9.0, 7.0, 10.0]])
     factors, rates = np.array([[0.2, 0.6, 0.9]]), np.array([[0.5, 1.0, 0.3]])
     memory = np.array([[0.3, 0.3]])
-    factor, rate, slot = _remember_successes(fitness, trial_fitness, factors, rates, memory, memory, np.array([1]))
+    factor, rate, slot = remember_successes(fitness, trial_fitness, factors, rates, memory, memory, np.array([1]))
     lehmer_factor = (0.25 * 0.04 + 0.75 * 0.36) / (0.25 * 0.2 + 0.75 * 0.6)
     lehmer_rate = (0.25 * 0.25 + 0.75 * 1.0) / (0.25 * 0.5 + 0.75 * 1.0)
     assert factor[0] == pytest.approx([0.3, 0.5 * (0.3 + lehmer_factor)])
@@ -82,9 +82,9 @@ def test_memory_entry_is_averaged_with_the_gain_weighted_lehmer_mean():
 def test_successes_with_zero_rates_remember_minus_one_and_no_success_changes_nothing():
     fitness, better, ones = np.array([[2.0]]), np.array([[1.0]]), np.ones((1, 1))
     memory = np.array([[0.6, 0.6]])
-    _, rate, _ = _remember_successes(fitness, better, 0.5 * ones, 0.0 * ones, memory, memory, np.array([0]))
+    _, rate, _ = remember_successes(fitness, better, 0.5 * ones, 0.0 * ones, memory, memory, np.array([0]))
     assert rate[0] == pytest.approx([0.5 * (0.6 - 1.0), 0.6])
-    factor, rate, slot = _remember_successes(fitness, fitness, ones, ones, memory, memory, np.array([0]))
+    factor, rate, slot = remember_successes(fitness, fitness, ones, ones, memory, memory, np.array([0]))
     assert np.array_equal(factor, memory)
     assert np.array_equal(rate, memory)
     assert slot[0] == 0
@@ -99,7 +99,7 @@ def test_infinite_gains_outweigh_finite_ones_and_count_alike():
 def test_parameters_respect_floor_ceiling_and_the_fixed_entry():
     rng = np.random.default_rng(0)
     memory_factor, memory_rate = np.full((1, 5), 0.3), np.full((1, 5), -0.1)
-    factors, rates = _sample_parameters(
+    factors, rates = sample_parameters(
         memory_factor, memory_rate, rng.random((1, 4000)), np.zeros((1, 2000)), 0.9, 0.1, 0.7, 0.0
     )
     assert factors.max() == 0.7
@@ -107,7 +107,7 @@ def test_parameters_respect_floor_ceiling_and_the_fixed_entry():
     assert set(rates[0]) == {0.0, 0.9}
     assert np.mean(rates == 0.9) == pytest.approx(0.2, abs=0.03)
     assert np.median(factors[rates == 0.0]) == pytest.approx(0.3, abs=0.03)
-    floored = _sample_parameters(
+    floored = sample_parameters(
         memory_factor, memory_rate, rng.random((1, 4000)), np.zeros((1, 2000)), 0.9, 0.1, 1.0, 0.6
     )[1]
     assert set(floored[0]) == {0.6, 0.9}
@@ -141,7 +141,7 @@ def test_ties_replace_but_do_not_retire_and_a_full_archive_overwrites_a_random_s
     trials = np.array([10.0, 20.0, 30.0])[None, :, None]
     fitness, trial_fitness = np.array([[5.0, 5.0, 5.0]]), np.array([[5.0, 4.0, 6.0]])
     uniforms = np.array([[0.0, 0.5, 0.99]])
-    next_positions, next_fitness, count = _select_and_archive(
+    next_positions, next_fitness, count = select_and_archive(
         positions, fitness, np.array([3]), trials, trial_fitness, uniforms
     )
     assert np.array_equal(next_positions[0, :, 0], [10.0, 20.0, 3.0, 7.0, 2.0, 9.0])
@@ -152,7 +152,7 @@ def test_ties_replace_but_do_not_retire_and_a_full_archive_overwrites_a_random_s
 def test_reduction_drops_the_first_of_equal_worst_and_keeps_the_order():
     positions = np.arange(8.0)[None, :, None]
     fitness = np.array([[3.0, 9.0, 1.0, 9.0]])
-    next_positions, next_fitness = _drop_worst(positions, fitness, 3, 2)
+    next_positions, next_fitness = drop_worst(positions, fitness, 3, 2)
     assert np.array_equal(next_positions[0, :, 0], [0.0, 2.0, 3.0, 4.0, 5.0])
     assert np.array_equal(next_fitness, [[3.0, 1.0, 9.0]])
 

@@ -7,6 +7,7 @@ import pytest
 
 from de_gym.evolution.operators import (
     cross_binomial,
+    force_when_empty,
     mutate_current_to_pbest,
     mutate_from_base,
     pick_distinct,
@@ -15,6 +16,7 @@ from de_gym.evolution.operators import (
     repair_clip,
     repair_midpoint,
     repair_reflect,
+    repair_reflect_once,
     repair_resample,
 )
 
@@ -132,6 +134,20 @@ def test_clip_repair_lands_on_the_violated_bound():
 def test_reflect_repair_mirrors_as_often_as_needed(value, mirrored):
     repaired = repair_reflect(np.array([[value, 0.0]]), LOWER, UPPER)
     np.testing.assert_allclose(repaired, [[mirrored, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("value", "mirrored"), [(11.0, 9.0), (-13.0, -7.0), (31.0, -10.0), (-40.0, 10.0), (3.0, 3.0), (10.0, 10.0)]
+)
+def test_single_reflection_stops_at_the_other_bound(value, mirrored):
+    repaired = repair_reflect_once(np.array([[value, 0.0]]), LOWER, UPPER)
+    np.testing.assert_array_equal(repaired, [[mirrored, 0.0]])
+
+
+def test_a_coordinate_is_forced_only_where_crossover_takes_none():
+    uniforms = np.array([[0.9, 0.4], [0.9, 0.8], [0.0, 0.0]])
+    forced = force_when_empty(uniforms, np.array([0.5, 0.5, 0.0]), np.array([0.9, 0.9, 0.2]))
+    np.testing.assert_array_equal(forced, [-1, 1, 0])
 
 
 def test_resample_repair_redraws_outside_coordinates_alone():
