@@ -97,7 +97,7 @@ class TrainConfig:
 
     threads: int | None = 1
     """Threads of torch; None uses all cores, which pays for cells of several hundred. With small cells they mostly
-    wait for each other, ten times slower than one thread when other programs are running."""
+    wait for each other, the more so while other programs are running."""
     checkpoint_every: int = 10
     """Updates between two checkpoints."""
     measure_runs: int = 51
