@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from de_gym.baselines import BASELINES, stored
+from de_gym.baselines import BASELINES
 from de_gym.baselines.stored import StoredResults, results_name, write_results
 from de_gym.evaluation import results as results_module
 from de_gym.evaluation.comparison import compare
@@ -90,17 +90,11 @@ def test_names_and_counterparts_in_the_paper():
     assert named("random").paper_name is None
 
 
-SHIPPED_RESULTS = pytest.mark.skipif(
-    not (stored.RESULTS_DIRECTORY / "cec2017_10d_hses.npz").exists(), reason="the package has no stored results"
-)
-
-
 def rounded(errors):
     """Return errors to the seven digits of the published ones, so that equal results are ties."""
     return np.array([float(f"{error:.6e}") for error in errors.ravel()]).reshape(errors.shape)
 
 
-@SHIPPED_RESULTS
 def test_stored_results_and_the_published_lde_rank_as_in_the_paper(published_lde):
     stored_methods = [
         MethodResults(method.name, rounded(method.errors))
@@ -109,13 +103,13 @@ def test_stored_results_and_the_published_lde_rank_as_in_the_paper(published_lde
     ]
     comparison = compare(Results(CEC2017, (published_lde, *stored_methods), reference="lde"))
     ranking = [method.name for method in comparison.ranking]
-    assert set(ranking[:4]) == {"cobide", "cde-pcm", "lde", "jso"}
+    assert ranking[:4] == ["cobide", "cde-pcm", "lde", "jso"]
     assert ranking[-1] == "cobide-pcm"
     printed = paper_scores("cec2017-10d")
-    assert stats.spearmanr([comparison.scores[name] for name in printed], list(printed.values())).statistic > 0.9
+    assert stats.spearmanr([comparison.scores[name] for name in printed], list(printed.values())).statistic > 0.95
+    assert max(abs(comparison.scores[name] - printed[name]) for name in printed) < 0.5
 
 
-@SHIPPED_RESULTS
 def test_stored_results_get_the_paper_s_marks_against_the_published_lde(published_lde):
     agreeing, opposite, total = 0, 0, 0
     for method in shipped_results(CEC2017):
@@ -124,5 +118,5 @@ def test_stored_results_get_the_paper_s_marks_against_the_published_lde(publishe
         agreeing += sum(ours == theirs for ours, theirs in zip(marks, column.marks, strict=True))
         opposite += sum({ours, theirs} == {"+", "-"} for ours, theirs in zip(marks, column.marks, strict=True))
         total += len(marks)
-    assert agreeing > 0.85 * total
+    assert agreeing > 0.9 * total
     assert opposite == 0
