@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from de_gym.baselines import BASELINES, load_results
+from de_gym.baselines import BASELINES, load_results, run
 from de_gym.baselines.reproduce import CONFIGURATIONS
 from de_gym.baselines.stored import RESULTS_DIRECTORY, StoredResults
 from de_gym.evaluation.paper import paper_column
+from de_gym.problems import make_suite
 
 REFERENCE = Path(__file__).parents[1] / "reference"
-# Where several readings of the publications were possible, and none of those tried fits.
+# Of 29: some published numbers came from other versions of a function or of an algorithm than the official ones.
 NUM_FITTING_REQUIRED = 26
 
 
@@ -81,12 +82,28 @@ def test_jsos_own_published_results_are_reproduced_at_ten_dimensions():
     assert np.all(np.abs(scores) <= 3.5)
 
 
+@pytest.mark.parametrize("algorithm", ["de", "jade", "jade-archive", "jso"])
+def test_the_papers_table_is_reproduced_on_cec_2013(algorithm):
+    results = load_results("cec2013", 10, "jso-lde-paper" if algorithm == "jso" else algorithm)
+    published = paper_column("cec2013-10d", algorithm, results.functions.tolist())
+    assert results.functions.tolist() == list(range(21, 29))
+    assert np.all(np.abs(z_scores(results.errors, published.mean, published.std, 3)) <= 3.5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["de", "jade", "jade-archive", "jso"])
+def test_the_papers_table_after_fifty_generations_is_reproduced(algorithm):
+    optimizer = CONFIGURATIONS["jso-lde-paper" if algorithm == "jso" else algorithm]()
+    functions = list(range(21, 29))
+    suite = make_suite("cec2013", 10, functions)
+    errors = [run(optimizer, problem, num_runs=51, max_generations=50).errors for problem in suite]
+    published = paper_column("cec2013-10d-50g", algorithm, functions)
+    assert np.all(np.abs(z_scores(np.array(errors), published.mean, published.std, 3)) <= 3.5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", list(CONFIGURATIONS))
 def test_shipped_results_follow_from_their_seed(algorithm):
-    from de_gym.baselines import run
-    from de_gym.problems import make_suite
-
     results = load_results("cec2017", 10, algorithm)
     for function in (4, 21):
         seeds = np.random.SeedSequence((results.metadata["seed"], function)).spawn(51)[:2]
