@@ -97,7 +97,7 @@ class TrainConfig:
 
     threads: int | None = 1
     """Threads of torch; None uses all cores, which pays for cells of several hundred. With small cells they mostly
-    wait for each other, ten times slower than one thread when other programs are running."""
+    wait for each other, the more so while other programs are running."""
     checkpoint_every: int = 10
     """Updates between two checkpoints."""
     measure_runs: int = 51
@@ -116,7 +116,7 @@ PAPER_10D = replace(
     cell_size=2000,
     num_knots=None,
     gamma=1.0,
-    # NOTE: the paper states 0.005, at which cells of this size unlearn; see the README.
+    # NOTE: the paper states 0.005, which makes results worse from cells of a few hundred on.
     learning_rate=0.0003,
     returns="total",
     baseline="none",

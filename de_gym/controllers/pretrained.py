@@ -13,7 +13,12 @@ from de_gym.controllers.storage import load_controller
 from de_gym.registry import lookup
 
 # sha256 of each file in weights/, by name without suffix; a file that is not listed here is not shipped.
-CHECKSUMS: Mapping[str, str] = MappingProxyType({})
+CHECKSUMS: Mapping[str, str] = MappingProxyType(
+    {
+        "quick-10d": "8148d454c39e847bcbf46fe0cedf3f1ad3982c11accaddd16710f4e5f4b8c084",
+        "quick-30d": "0118a17a2ba6af4f767c1074470bb02264a878247ee75e8847252c8f7af30a05",
+    }
+)
 
 
 def available() -> tuple[str, ...]:

@@ -122,19 +122,15 @@ def runtime_curves(results: Results, theme: Theme = LIGHT) -> bytes:
     """Return the share of (function, run, target) triples solved as a function of the evaluations spent."""
     with _figure(theme, (7.5, 4.2)) as (figure, picture):
         axes = figure.subplots()
+        highest = 0.1
         for method, convergence in _recorded(results):
             grid = convergence.grid.astype(np.float64)
             shares = runtime_distribution(runtimes(convergence.errors, grid, TARGETS), grid)
-            axes.plot(
-                grid / results.protocol.dimension, shares, drawstyle="steps-post", **_style(results, method, theme)
-            )
-        axes.set(
-            xscale="log",
-            xlim=(1, None),
-            ylim=(0, 1),
-            xlabel="evaluations / dimension",
-            ylabel="share of function, run, target triples",
-        )
+            style = _style(results, method, theme)
+            axes.plot(grid / results.protocol.dimension, shares, drawstyle="steps-post", **style)
+            highest = max(highest, shares[-1])
+        axes.set(xscale="log", xlim=(1, None), ylim=(0, min(1.0, 1.1 * highest)))
+        axes.set(xlabel="evaluations / dimension", ylabel="share of function, run, target triples")
         axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return picture.getvalue()
 

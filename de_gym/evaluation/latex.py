@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from de_gym.evaluation.comparison import Z_LIMIT, Comparison
 from de_gym.evaluation.paper import LABELS
 from de_gym.evaluation.results import MethodResults
-from de_gym.evaluation.tables import best_methods, function_name, scientific, z_text
+from de_gym.evaluation.tables import best_methods, function_name, scientific, suite_title, z_text
 
 _MARKS = {"+": "$+$", "~": r"$\approx$", "-": "$-$"}
 _METHODS_PER_BLOCK = 5  # as many as fit the paper's page; the reference counts as one
@@ -109,7 +109,7 @@ def _latex_table(body: str, caption: str) -> str:
 def _caption(comparison: Comparison) -> str:
     protocol = comparison.results.protocol
     limit = f"{protocol.max_generations} generations" if protocol.max_generations else f"{protocol.budget} evaluations"
-    return f"Function error values, {_escaped(protocol.suite)}, $n={protocol.dimension}$, {limit}."
+    return f"Function error values, {suite_title(protocol.suite)}, $n={protocol.dimension}$, {limit}."
 
 
 def _paper_label(method: MethodResults) -> str:

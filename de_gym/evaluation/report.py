@@ -146,7 +146,7 @@ def _summary(comparison: Comparison, headline: Sequence[str], pictures: Sequence
         *([f"Made by `{command}`."] if command else []),
         "## Ranking",
         markdown_table(
-            ["method", "APS", "APS, paper", "Friedman rank", "p (Holm)", "+/~/-", f"\\|z\\| <= {Z_LIMIT}"],
+            ["method", "APS", "APS, paper", "Friedman rank", "p (Holm)", "+/~/-", f"|z| <= {Z_LIMIT}"],
             _ranking_rows(comparison),
         ),
         f'"+" counts functions on which a method is significantly better than {results.reference_results.label}.',

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from de_gym.arrays import FloatArray
+from de_gym.arrays import FloatArray, IntArray
 
 BETTER, SIMILAR, WORSE = "+", "~", "-"
 
@@ -85,6 +85,25 @@ def rank_sum(reference: ArrayLike, compared: ArrayLike) -> tuple[FloatArray, Flo
     return np.asarray(result.statistic, dtype=np.float64), np.asarray(result.pvalue, dtype=np.float64)
 
 
+def significant_signs(reference: ArrayLike, compared: ArrayLike, significance: float = 0.05) -> IntArray:
+    """Return 1 where ``compared`` is significantly better than the reference, -1 where it is worse, 0 elsewhere.
+
+    A difference is significant by the rank-sum test, and its direction is that of the means (of the ranks where the
+    means are equal). This is the paper's rule: on CEC'17 at n = 10, ranks and means point in opposite directions in six
+    of its significant comparisons that could be repeated, and all six marks follow the means.
+
+    Args:
+        reference: Errors of the reference, shape (..., R).
+        compared: Errors of the compared method, shape (..., S).
+        significance: Level below which a p-value counts.
+    """
+    statistic, p_value = rank_sum(reference, compared)
+    first, second = (np.asarray(errors, dtype=np.float64).mean(axis=-1) for errors in (reference, compared))
+    by_mean = (first > second).astype(np.int64) - (first < second)
+    direction = np.where(by_mean == 0, np.sign(statistic).astype(np.int64), by_mean)
+    return np.where(p_value < significance, direction, 0)
+
+
 def rank_sum_marks(reference: ArrayLike, compared: ArrayLike, significance: float = 0.05) -> list[str]:
     """Return one mark per problem, in the paper's sense.
 
@@ -96,9 +115,8 @@ def rank_sum_marks(reference: ArrayLike, compared: ArrayLike, significance: floa
         compared: Errors of the compared method, shape (P, S).
         significance: Level below which a p-value counts.
     """
-    statistic, p_value = rank_sum(reference, compared)
-    marks = np.where(p_value < significance, np.where(statistic > 0, BETTER, WORSE), SIMILAR)
-    return [str(mark) for mark in np.atleast_1d(marks)]
+    signs = np.atleast_1d(significant_signs(reference, compared, significance))
+    return [{1: BETTER, 0: SIMILAR, -1: WORSE}[int(sign)] for sign in signs]
 
 
 def count_marks(marks: Sequence[str]) -> MarkCounts:
@@ -123,10 +141,9 @@ def performance_scores(errors: Sequence[ArrayLike], significance: float = 0.05) 
     scores = np.zeros((len(arrays), len(arrays[0])))
     for first in range(len(arrays)):
         for second in range(first):
-            statistic, p_value = rank_sum(arrays[first], arrays[second])
-            significant = p_value < significance
-            scores[first] += significant & (statistic > 0)
-            scores[second] += significant & (statistic < 0)
+            signs = significant_signs(arrays[first], arrays[second], significance)
+            scores[first] += signs > 0
+            scores[second] += signs < 0
     return scores
 
 

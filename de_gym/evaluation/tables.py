@@ -23,10 +23,12 @@ def scientific(value: float) -> str:
 def z_text(value: float) -> str:
     """Return a z-score with its sign; agreement within rounding is a plain 0.
 
-    >>> z_text(0.0), z_text(1.26), z_text(float('-inf'))
-    ('0', '+1.3', '-inf')
+    >>> z_text(0.0), z_text(1.26), z_text(-0.01), z_text(float('-inf'))
+    ('0', '+1.3', '0.0', '-inf')
     """
-    return "0" if value == 0 else f"{value:+.1f}"
+    if value == 0:
+        return "0"
+    return "0.0" if abs(value) < 0.05 else f"{value:+.1f}"
 
 
 def errors_csv(comparison: Comparison) -> str:

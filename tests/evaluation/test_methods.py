@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import pickle
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -122,3 +123,21 @@ def test_jso_s_trace_follows_its_shrinking_population_and_hses_has_none():
     sizes = [len(fitness) for fitness in _method("jso").trace(PROBLEM, np.random.SeedSequence(1), shrinking).fitness]
     assert sizes[0] > sizes[-1]
     assert _method("hses").trace(PROBLEM, np.random.SeedSequence(1), shrinking) is None
+
+
+@pytest.mark.slow
+def test_an_sb3_agent_is_compared_through_its_exported_controller():
+    agents = pytest.importorskip("agents", reason="the agents need torch and Stable-Baselines3")
+    env = agents.GymnasiumVecEnv(
+        gym.make_vec(
+            "de_gym:DEParamControl-v0",
+            num_envs=2,
+            vectorization_mode="vector_entry_point",
+            autoreset_mode=gym.vector.AutoresetMode.SAME_STEP,
+        )
+    )
+    model = agents.RecurrentPPO(agents.UnitBoxLstmPolicy, env, policy_kwargs={"lstm_hidden_size": 4}, device="cpu")
+    method = controller_method("agent", agents.export_controller(model.policy, env_settings={"num_bins": 5}))
+    record = method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2), "agent"), PROTOCOL)
+    assert record.evaluations.tolist() == [600, 600]
+    assert np.isfinite(record.errors).all()

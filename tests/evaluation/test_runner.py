@@ -141,6 +141,7 @@ def test_ctrl_c_says_what_is_kept(tmp_path):
     assert _same(resumed, fresh)
 
 
+@pytest.mark.slow
 def test_a_dead_worker_is_named_and_finished_runs_are_kept(tmp_path):
     with pytest.raises(WorkerDiedError, match=r"A worker process died .* of 10 runs were finished and are kept in"):
         _run(tmp_path, random_search(fail="die"), jobs=2, chunk_size=1)
@@ -173,7 +174,7 @@ import sys
 from test_runner import LONG, ResultStore, random_search, run_methods
 run_methods([random_search()], ResultStore(sys.argv[1], LONG), jobs=2, chunk_size=4, progress=False)
 """
-LONG = PROTOCOL.with_runs(2000)
+LONG = PROTOCOL.with_runs(1200)
 
 
 def _num_chunks(folder):

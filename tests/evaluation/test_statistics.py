@@ -71,6 +71,25 @@ def test_plus_means_that_the_compared_method_is_better_than_the_reference():
     assert rank_sum_marks(reference, reference + 0.1) == ["~"]
 
 
+def test_direction_of_a_significant_difference_is_that_of_the_means():
+    # All but one of the compared errors are smaller, so its ranks are better; the one outlier makes its mean worse.
+    reference = np.arange(20.0)[None, :] + 10.0
+    compared = np.array([[*np.arange(19.0) / 10, 5000.0]])
+    statistic, p_value = rank_sum(reference, compared)
+    assert statistic[0] > 0
+    assert p_value[0] < 0.05
+    assert rank_sum_marks(reference, compared) == ["-"]
+    assert performance_scores([reference, compared]).tolist() == [[0.0], [1.0]]
+
+
+def test_ranks_decide_where_the_means_are_equal():
+    reference = np.array([[2.0] * 19 + [0.0]])
+    compared = np.array([[1.0] * 19 + [19.0]])
+    assert reference.mean() == compared.mean()
+    assert rank_sum_marks(reference, compared) == ["+"]
+    assert rank_sum_marks(compared, reference) == ["-"]
+
+
 def test_rank_sum_of_a_hand_worked_case():
     # Ranks of 1, 2, 3 among 1..6 sum to 6; expectation 3*7/2 = 10.5, variance 3*3*7/12 = 5.25.
     statistic, p_value = rank_sum([1.0, 2.0, 3.0], [4.0, 5.0, 6.0])

@@ -23,12 +23,7 @@ def main() -> None:
     config = (
         PPOConfig()
         .environment(ENV_ID, env_config=TASK | {"autoreset_mode": AutoresetMode.NEXT_STEP})
-        .env_runners(
-            num_env_runners=1,
-            num_envs_per_env_runner=4,
-            gym_env_vectorize_mode="vector_entry_point",
-            batch_mode="complete_episodes",
-        )
+        .env_runners(num_env_runners=1, num_envs_per_env_runner=4, gym_env_vectorize_mode="vector_entry_point")
         .training(train_batch_size_per_learner=200, minibatch_size=50, num_epochs=2)
         .callbacks(on_episode_end=log_episode)
         .debugging(seed=0)

@@ -1,0 +1,39 @@
+"""The shipped controllers: all there, unchanged, loadable, and chosen by dimension."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from de_gym import minimize
+from de_gym.controllers import available, default_controller, load
+
+
+def test_exactly_the_listed_files_are_shipped():
+    shipped = [path.name for path in (files("de_gym.controllers") / "weights").iterdir()]
+    assert sorted(name for name in shipped if name != "README.md") == [f"{name}.safetensors" for name in available()]
+
+
+@pytest.mark.parametrize("name", available())
+def test_every_shipped_controller_loads_and_says_where_it_comes_from(name):
+    controller = load(name)
+    settings = controller.info.env_settings
+    assert settings["population_size"] == controller.population_size
+    assert settings["dimension"] in (10, 30)
+    results = controller.info.results["test"]["mean_return"]
+    assert results["trained"] > max(results["random"], results["untrained"])
+
+
+def test_default_is_the_one_trained_nearest():
+    assert default_controller(2).info.env_settings["dimension"] == 10
+    assert default_controller(20).population_size == 50
+    assert default_controller(21).population_size == 100
+    assert default_controller(100).info.env_settings["dimension"] == 30
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 5, 10])
+def test_default_controller_minimises_at_other_dimensions(dimension):
+    result = minimize(lambda x: float(np.sum((x - 1) ** 2)), [(-5, 5)] * dimension, max_evaluations=20_000, seed=0)
+    assert result.fun < 1e-3
