@@ -18,7 +18,7 @@ from matplotlib.typing import LineStyleType
 from de_gym.arrays import FloatArray
 from de_gym.evaluation.comparison import Comparison
 from de_gym.evaluation.parameters import NUM_CLUSTERS, ParameterTrace
-from de_gym.evaluation.results import RUN_HERE, Convergence, MethodResults, Results, method_label
+from de_gym.evaluation.results import Convergence, MethodResults, Results, method_label
 from de_gym.evaluation.statistics import runtime_distribution, runtimes
 from de_gym.evaluation.tables import function_name
 
@@ -198,10 +198,10 @@ def _recorded(results: Results) -> list[tuple[MethodResults, Convergence]]:
 
 
 def _bar_color(results: Results, method: MethodResults, theme: Theme) -> str:
-    """Return the reference's colour, another for what was run with it, and a quiet one for what was stored."""
+    """Return the reference's colour, another for other controllers, and a quiet one for the algorithms."""
     if method.name == results.reference:
         return theme.series[0]
-    return theme.series[1] if method.origin == RUN_HERE else theme.quiet
+    return theme.series[1] if method.settings.get("kind") == "controller" else theme.quiet
 
 
 def _color(results: Results, method: MethodResults, theme: Theme) -> tuple[str, int]:

@@ -47,7 +47,10 @@ def _method(
     column = paper_column(protocol.table, counterpart, protocol.functions)
     runs = protocol.num_runs if recorded else 51
     errors = np.abs(rng.normal(column.mean[:, None], column.std[:, None], size=(len(column.mean), runs)))
-    settings = {"kind": "sample", **({"paper_counterpart": "lde"} if name == "learned" else {})}
+    settings = {
+        "kind": "controller" if recorded else "baseline",
+        **({"paper_counterpart": "lde"} if name == "learned" else {}),
+    }
     if not recorded:
         return MethodResults(name, errors, origin="shipped with the package", settings=settings)
     grid = np.unique(np.geomspace(1, protocol.budget, 60).astype(np.int64))
