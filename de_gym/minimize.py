@@ -212,8 +212,7 @@ def _split_bounds(bounds: Sequence[tuple[float, float]] | Bounds) -> tuple[Float
 def _make_optimizer(
     method: str, controller: str | Controller, population_size: int | None, dimension: int
 ) -> Optimizer:
-    if method not in METHODS:
-        lookup("method", method, dict.fromkeys(METHODS))
+    lookup("method", method, dict.fromkeys(METHODS))
     if method == "learned":
         chosen = _find_controller(controller, dimension)
         if population_size is not None and chosen.population_size not in (None, population_size):
@@ -221,7 +220,7 @@ def _make_optimizer(
                 f"This controller was trained for {chosen.population_size} individuals, got `population_size` "
                 f"{population_size}: leave it out, or choose another controller or method."
             )
-        return ControlledDE(chosen)
+        return ControlledDE(chosen, population_size)
     kind: Any = BASELINES[method]
     optimizer: Optimizer = kind()
     if population_size is None:

@@ -26,15 +26,21 @@ class ControlledDE(Optimizer):
 
     name: ClassVar[str] = "controlled-de"
 
-    def __init__(self, controller: Controller, **changes: Any) -> None:
-        """Store the controller; ``changes`` replace settings of its environment, such as ``pbest=0.1``."""
+    def __init__(self, controller: Controller, population_size: int | None = None, **changes: Any) -> None:
+        """Store the controller; ``changes`` replace settings of its environment, such as ``pbest=0.1``.
+
+        A ``population_size`` is only needed for a controller of any; others have their own, which it must equal.
+        """
+        if population_size is not None:
+            check_population_size(controller, population_size)
         self.controller = controller
+        self._population_size = population_size
         self._settings = process_settings(controller) | changes
         EnvSettings(population_size=4, max_evaluations=8, **self._settings)  # the settings' own checks
 
     def _start(self) -> None:
-        size = self.controller.population_size or default_population_size(self._dimension)
-        check_population_size(self.controller, size)
+        chosen = self._population_size or self.controller.population_size
+        size = chosen or default_population_size(self._dimension)
         self._process = EnvSettings(
             population_size=size, max_evaluations=self._max_evaluations, max_generations=None, **self._settings
         )

@@ -72,3 +72,25 @@ def test_constant_controls_are_reported():
 def test_unknown_settings_are_refused():
     with pytest.raises(ValueError, match="Unknown p-best schedule 'steps'"):
         ControlledDE(RandomController(10), pbest="steps")
+
+
+def test_population_size_is_for_controllers_of_any_size_and_refused_where_it_differs():
+    class AnySize:
+        population_size = None
+
+        def reset(self, rngs):
+            pass
+
+        def __call__(self, observations):
+            return np.full((len(observations), 2 * (observations.shape[1] - 10)), 0.5)
+
+        def keep(self, runs):
+            pass
+
+    problem = make_suite("cec2013", 10)[1]
+    for chosen, expected in ((None, 50), (12, 12)):
+        optimizer = ControlledDE(AnySize(), chosen)
+        optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(0)], 500)
+        assert optimizer.ask().shape == (1, expected, 10)
+    with pytest.raises(ValueError, match="20 individuals, got `population_size` 30"):
+        ControlledDE(RandomController(20), 30)
