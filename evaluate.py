@@ -26,6 +26,7 @@ from de_gym.evaluation import (
     ResultStore,
     WorkerDiedError,
     export_ioh,
+    export_raw,
     load_results,
     make_methods,
     run_methods,
@@ -50,9 +51,9 @@ class EvalConfig:
     tables in full, baselines included."""
     methods: tuple[str, ...] = ()
     """What to run: baselines (de jade jade-archive jso jso-lde-paper cobide cobide-pcm cde cde-pcm hses), random,
-    constant, constant=F,CR, the name of a controller that comes with the package, or FILE.safetensors. The first is
-    what the others are compared with. By default the controller, random and constant; in the paper's tables also
-    the baselines."""
+    constant, constant=F,CR, the name of a controller that comes with the package, or FILE.safetensors; controllers
+    sample their actions unless ":mean" is appended. The first is what the others are compared with. By default the
+    controller, random and constant; in the paper's tables also the baselines."""
     runs: int | None = None
     """Runs per method and function; by default the protocol's."""
     functions: tuple[int, ...] = ()
@@ -61,8 +62,6 @@ class EvalConfig:
     """Budget of a run; by default 10,000 per dimension."""
     population_size: int | None = None
     """Individuals of all controllers; by default the paper's, 50 in 10 dimensions and 100 in 30."""
-    deterministic: bool = False
-    """Whether trained controllers act by their means; the paper samples."""
     stored: bool = True
     """Whether to add the stored results of baselines that are not run."""
     seed: int = 0
@@ -79,6 +78,8 @@ class EvalConfig:
     """Methods of that picture; by default the trained controllers and jSO, as in the paper."""
     ioh: Path | None = None
     """Folder for an export in the IOHprofiler format."""
+    raw: Path | None = None
+    """Folder for one small file of raw errors per method, in the form in which the package ships them."""
     out: Path | None = None
     """Folder of results and report; by default results/PROTOCOL."""
 
@@ -103,6 +104,8 @@ def evaluate(config: EvalConfig, command: str = "") -> Path:
     results = Results(protocol, tuple(columns), reference=names[0])
     if config.ioh is not None:
         print(f"IOHprofiler data: {len(export_ioh(results, config.ioh))} files in {config.ioh}")
+    if config.raw is not None:
+        print(f"Raw errors: {len(export_raw(results, config.raw))} files in {config.raw}")
     return write_report(
         results,
         folder,
@@ -125,7 +128,7 @@ def make_protocol(config: EvalConfig) -> Protocol:
 
 def named_methods(config: EvalConfig, protocol: Protocol, names: Sequence[str]) -> list[OptimizerMethod]:
     """Return the methods of the given names with the configuration's choices for controllers."""
-    return make_methods(names, protocol, population_size=config.population_size, deterministic=config.deterministic)
+    return make_methods(names, protocol, population_size=config.population_size)
 
 
 def default_names(config: EvalConfig, protocol: Protocol) -> list[str]:

@@ -100,6 +100,7 @@ def exported(
 def finish(config: TrainConfig, folder: Path, untrained: RecurrentController, agent: OnPolicyAlgorithm) -> None:
     """Export the trained controller, with its measurement beside the reference controllers unless that is off."""
     trained = exported(agent, config)
+    save_controller(untrained, folder / "untrained.safetensors", half_precision=config.half_precision)
     path = folder / "controller.safetensors"
     save_controller(trained, path, half_precision=config.half_precision)  # at once: the measurement takes minutes
     results: dict[str, object] = {}

@@ -91,7 +91,8 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
             std: "constant" (the paper's text), "learned" (one number per action, for RecurrentPPO), or "state"
                 (sigmoid of a layer on the hidden state, as in the authors' script).
             initial_std: The constant, or the first value of the learned deviations; unused by "state".
-            num_knots: Ranks at which F and CR are chosen, interpolated in between; None chooses them at all ranks.
+            num_knots: Ranks at which F and CR are chosen, interpolated in between; 1 gives all ranks the same two
+                numbers, None chooses them at all ranks.
             enable_critic_lstm: Whether the critic has an LSTM of its own; otherwise it reads the actor's.
             optimizer_kwargs: Arguments of Adam other than the learning rate.
         """
@@ -151,9 +152,9 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
 def _check_knots(action_space: spaces.Space[Any], num_knots: int | None) -> None:
     assert action_space.shape is not None
     population_size, odd = divmod(action_space.shape[0], 2)
-    if num_knots is not None and (odd or not 2 <= num_knots <= population_size):
+    if num_knots is not None and (odd or not 1 <= num_knots <= population_size):
         raise ValueError(
-            f"`num_knots` must be None or from 2 to half the {action_space.shape[0]} numbers of an action, "
+            f"`num_knots` must be None or from 1 to half the {action_space.shape[0]} numbers of an action, "
             f"got {num_knots}."
         )
 

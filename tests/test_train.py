@@ -60,7 +60,7 @@ def test_a_training_leaves_everything_in_its_folder(agent, tmp_path, capsys):
     names = {path.name for path in folder.iterdir()}
     assert names == {
         "config.json", "progress.csv", "checkpoint.safetensors", "tensorboard", "training.png",
-        "controller.safetensors", "measurement-training.csv", "measurement-training.md",
+        "controller.safetensors", "untrained.safetensors", "measurement-training.csv", "measurement-training.md",
         "measurement-test.csv", "measurement-test.md",
     }  # fmt: skip
     assert list((folder / "tensorboard").rglob("events*"))
@@ -68,6 +68,8 @@ def test_a_training_leaves_everything_in_its_folder(agent, tmp_path, capsys):
     controller = load_controller(folder / "controller.safetensors", population_size=8)
     assert controller.info.env_settings["functions"] == [1, 11]
     assert set(controller.info.results) == {"training", "test"}
+    before = load_controller(folder / "untrained.safetensors").tensors
+    assert any((before[name] != tensor).any() for name, tensor in controller.tensors.items())
     printed = capsys.readouterr().out
     assert "| f21 |" in printed
     assert "untrained: return" in printed

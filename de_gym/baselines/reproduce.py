@@ -75,7 +75,7 @@ def reproduce(config: ReproduceConfig, algorithm: str) -> Path:
         "target_error": 1e-8,
         "version": __version__,
     }
-    path = config.out / results_name(config.suite, config.dimension, algorithm)
+    path = config.out / results_name(config.suite, config.dimension, algorithm, config.max_generations)
     results = _begin_or_resume(path, metadata, config.num_runs)
     for problem in suite:
         if problem.number in results.functions:

@@ -1,4 +1,4 @@
-"""The shipped results of the compared algorithms, so that a new method can be compared without re-running them."""
+"""The shipped results of algorithms and controllers, so that a new method is compared without re-running them."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ class StoredResults:
     metadata: Mapping[str, object]
 
 
-def results_name(suite: str, dimension: int, algorithm: str) -> str:
-    """Return the file name of stored results.
+def results_name(suite: str, dimension: int, algorithm: str, max_generations: int | None = None) -> str:
+    """Return the file name of stored results; runs cut after some generations have them in it.
 
-    >>> results_name("cec2017", 10, "jso")
-    'cec2017_10d_jso.npz'
+    >>> results_name("cec2017", 10, "jso"), results_name("cec2013", 10, "jade", 50)
+    ('cec2017_10d_jso.npz', 'cec2013_10d_50g_jade.npz')
     """
-    return f"{suite}_{dimension}d_{algorithm}.npz"
+    limit = "" if max_generations is None else f"_{max_generations}g"
+    return f"{suite}_{dimension}d{limit}_{algorithm}.npz"
 
 
-def load_results(suite: str, dimension: int, algorithm: str) -> StoredResults:
+def load_results(suite: str, dimension: int, algorithm: str, max_generations: int | None = None) -> StoredResults:
     """Return the shipped results of an algorithm, for example ``load_results("cec2017", 10, "jso")``."""
-    path = RESULTS_DIRECTORY / results_name(suite, dimension, algorithm)
+    path = RESULTS_DIRECTORY / results_name(suite, dimension, algorithm, max_generations)
     if not path.exists():
         available = sorted(file.stem for file in RESULTS_DIRECTORY.glob("*.npz"))
         raise ValueError(unknown_name_message("stored results", path.stem, available))

@@ -36,6 +36,7 @@ ALGORITHMS = CONFIGURATIONS
 
 _CONSTANT = re.compile(r"constant(?:=([0-9]*\.?[0-9]+),([0-9]*\.?[0-9]+))?")
 _DEFAULT_CONSTANTS = ("0.5", "0.9")
+_MEAN = ":mean"
 
 
 @dataclass(frozen=True)
@@ -86,23 +87,23 @@ class OptimizerMethod:
 
 
 def make_methods(
-    names: Sequence[str], protocol: Protocol, *, population_size: int | None = None, deterministic: bool = False
+    names: Sequence[str], protocol: Protocol, *, population_size: int | None = None
 ) -> list[OptimizerMethod]:
     """Return the methods of the given names.
 
     Args:
         names: Baselines; ``"random"``, ``"constant"`` (F = 0.5, CR = 0.9) or ``"constant=F,CR"``; controllers that come
-            with the package; paths of ``.safetensors`` files.
+            with the package; paths of ``.safetensors`` files. Trained controllers sample their actions, as in the
+            paper; a name that ends in ``":mean"`` acts by the means.
         protocol: The rules of the comparison.
         population_size: Individuals N of all controllers, the paper's for the dimension by default. A controller
             that was trained for another number is refused.
-        deterministic: Whether trained controllers act by their means instead of sampling, as the paper does.
     """
     size = default_population_size(protocol.dimension) if population_size is None else population_size
-    return [_make_method(name, size, deterministic) for name in names]
+    return [_make_method(name, size) for name in names]
 
 
-def _make_method(name: str, size: int, deterministic: bool) -> OptimizerMethod:
+def _make_method(name: str, size: int) -> OptimizerMethod:
     if name in ALGORITHMS:
         return algorithm_method(name)
     if name == "random":
@@ -111,9 +112,10 @@ def _make_method(name: str, size: int, deterministic: bool) -> OptimizerMethod:
         factor, rate = (float(given or usual) for given, usual in zip(match.groups(), _DEFAULT_CONSTANTS, strict=True))
         constants = {"scale_factor": factor, "crossover_rate": rate}
         return controller_method(name, ConstantController(factor, rate, population_size=size), constants)
-    if name in available() or name.endswith(".safetensors"):
-        controller = load(name, population_size=size, deterministic=deterministic)
-        return controller_method(_short_name(name), controller)
+    source, deterministic = name.removesuffix(_MEAN), name.endswith(_MEAN)
+    if source in available() or source.endswith(".safetensors"):
+        controller = load(source, population_size=size, deterministic=deterministic)
+        return controller_method(_short_name(source) + "-mean" * deterministic, controller)
     choices = [*ALGORITHMS, "random", "constant", "constant=F,CR", *available(), "FILE.safetensors"]
     raise ValueError(unknown_name_message("method", name, choices))
 

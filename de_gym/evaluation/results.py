@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from de_gym import __version__
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.baselines.stored import RESULTS_DIRECTORY, read_results, results_name
+from de_gym.baselines.stored import RESULTS_DIRECTORY, StoredResults, read_results, results_name, write_results
 from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import LABELS
 from de_gym.evaluation.protocol import Protocol
@@ -128,26 +130,53 @@ def load_results(store: ResultStore, names: Sequence[str] | None = None) -> list
 
 
 def shipped_results(protocol: Protocol) -> list[MethodResults]:
-    """Return the raw results of the compared algorithms that come with the package, where there are any.
+    """Return the raw results that come with the package: the compared algorithms, then controllers by name.
 
     A file counts only if it was made under the same limits and holds every function of the protocol. Its settings
     say how it was made.
     """
+    prefix, suffix = results_name(protocol.suite, protocol.dimension, "*", protocol.max_generations).split("*")
+    files = {path.name[len(prefix) : -len(suffix)]: path for path in RESULTS_DIRECTORY.glob(f"{prefix}*{suffix}")}
     found = []
-    for name in ALGORITHMS:
-        path = RESULTS_DIRECTORY / results_name(protocol.suite, protocol.dimension, name)
-        if not path.exists():
-            continue
-        stored = read_results(path)
+    for name in [*(name for name in ALGORITHMS if name in files), *sorted(files.keys() - ALGORITHMS.keys())]:
+        stored = read_results(files[name])
         limits = (stored.metadata.get("max_evaluations"), stored.metadata.get("max_generations"))
         functions = stored.functions.tolist()
         if limits == (protocol.budget, protocol.max_generations) and set(protocol.functions) <= set(functions):
             rows = [functions.index(function) for function in protocol.functions]
             errors = np.where(stored.errors[rows] < protocol.target_error, 0.0, stored.errors[rows])
-            found.append(
-                MethodResults(name, errors, stored.evaluations[rows], origin=SHIPPED, settings=stored.metadata)
-            )
+            settings = stored.metadata if name in ALGORITHMS else stored.metadata["settings"]
+            assert isinstance(settings, Mapping)  # a controller's describe the method as those of a store do
+            found.append(MethodResults(name, errors, stored.evaluations[rows], origin=SHIPPED, settings=settings))
     return found
+
+
+def export_raw(results: Results, folder: str | Path) -> list[Path]:
+    """Write the errors of every method of this evaluation in the form in which the package ships them.
+
+    The files are what ``shipped_results`` reads; their names are those of ``results_name``.
+    """
+    protocol = results.protocol
+    rules: dict[str, object] = {
+        "suite": protocol.suite,
+        "dimension": protocol.dimension,
+        "seed": protocol.seed,
+        "max_evaluations": protocol.budget,
+        "max_generations": protocol.max_generations,
+        "target_error": protocol.target_error,
+        "version": __version__,
+    }
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    written = []
+    for method in results.methods:
+        if method.origin != RUN_HERE or method.evaluations is None:
+            continue
+        metadata = {"algorithm": method.name, "num_runs": method.num_runs, **rules, "settings": dict(method.settings)}
+        name = results_name(protocol.suite, protocol.dimension, method.name, protocol.max_generations)
+        stored = StoredResults(np.array(protocol.functions), method.errors, method.evaluations, metadata)
+        write_results(Path(folder) / name, stored)
+        written.append(Path(folder) / name)
+    return written
 
 
 def _load_method(store: ResultStore, name: str, settings: Mapping[str, object]) -> MethodResults:

@@ -61,6 +61,12 @@ def test_density_of_an_interpolated_action_is_that_of_its_knots():
     np.testing.assert_allclose(distribution.mode()[:, [0, 4, 5, 9]], mean)
 
 
+def test_one_knot_gives_every_rank_the_same_two_numbers():
+    distribution = ProfileGaussian(population_size=3, num_knots=1)
+    distribution.proba_distribution(torch.tensor([[0.25, 0.75]]), torch.zeros(2))
+    assert distribution.mode().tolist() == [[0.25, 0.25, 0.25, 0.75, 0.75, 0.75]]
+
+
 def test_one_knot_per_rank_is_the_policy_without_knots():
     plain, knotted = make_policy(), make_policy(num_knots=2)
     knotted.load_state_dict(plain.state_dict())
@@ -135,8 +141,8 @@ def test_a_policy_survives_saving_its_constructor_arguments(tmp_path):
         ({"std": "none"}, "`std` must be 'constant', 'learned' or 'state', got 'none'"),
         ({"initial_std": 0.0}, r"`initial_std` must be positive, got 0\.0"),
         ({"use_sde": True}, "`use_sde` must be False"),
-        ({"num_knots": 1}, "`num_knots` must be None or from 2 to half the 4 numbers of an action, got 1"),
-        ({"num_knots": 3}, "`num_knots` must be None or from 2 to half the 4 numbers of an action, got 3"),
+        ({"num_knots": 0}, "`num_knots` must be None or from 1 to half the 4 numbers of an action, got 0"),
+        ({"num_knots": 3}, "`num_knots` must be None or from 1 to half the 4 numbers of an action, got 3"),
     ],
 )
 def test_bad_arguments_are_rejected(arguments, message):

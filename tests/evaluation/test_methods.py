@@ -81,7 +81,13 @@ def test_a_controller_from_a_file_is_named_after_its_folder_and_known_by_its_wei
     assert method.name == "quick-seed3"
     assert len(method.settings["weights_sha256"]) == 64
     assert method.settings["paper_counterpart"] == "lde"
-    assert _method(controller_file, deterministic=True).settings["deterministic"] is True
+    assert method.settings["deterministic"] is False
+
+
+def test_a_controller_acts_by_its_means_when_its_name_says_so(controller_file):
+    method = _method(f"{controller_file}:mean")
+    assert method.name == "quick-seed3-mean"
+    assert method.settings["deterministic"] is True
 
 
 def test_a_controller_for_another_population_size_is_refused(controller_file):
