@@ -243,9 +243,11 @@ def describe_step(state: process.RunState, actions: FloatArray) -> dict[str, Flo
 def _mean_halves(actions: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the means of the first and of the second half of each row."""
     num_runs, half = actions.shape[0], actions.shape[1] // 2
-    means = np.zeros((2, num_runs))
+    means = np.empty((2, num_runs))
     for run in range(num_runs):
+        first_sum = second_sum = 0.0
         for i in range(half):
-            means[0, run] += actions[run, i] / half
-            means[1, run] += actions[run, half + i] / half
+            first_sum += actions[run, i]
+            second_sum += actions[run, half + i]
+        means[0, run], means[1, run] = first_sum / half, second_sum / half
     return means[0], means[1]

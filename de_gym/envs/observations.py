@@ -143,13 +143,14 @@ class HistogramHistory:
 @compiled
 def _window_mean(rows: FloatArray, num_rows: IntArray) -> FloatArray:
     num_runs, window, num_bins = rows.shape
-    means = np.zeros((num_runs, num_bins))
+    means = np.empty((num_runs, num_bins))
     for run in range(num_runs):
         stored = min(num_rows[run], window)
-        if stored == 0:
-            means[run] = 1.0 / num_bins
-        for row in range(stored):
-            means[run] += rows[run, row] / stored
+        for index in range(num_bins):
+            total = 0.0
+            for row in range(stored):
+                total += rows[run, row, index]
+            means[run, index] = total / stored if stored > 0 else 1.0 / num_bins
     return means
 
 

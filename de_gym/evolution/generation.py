@@ -15,7 +15,7 @@ from de_gym.evolution.coordinates import (
     to_mirror,
 )
 from de_gym.evolution.operators import pick_distinct, pick_leading, rank_by_fitness
-from de_gym.evolution.streams import KeyArray, expand_uniforms
+from de_gym.evolution.streams import NUM_STREAMS, KeyArray, fill_uniforms, seed_streams, whole_turns
 
 # Ways to bring a trial back into the box; the numbers are what the compiled code switches on.
 BOUND_REPAIRS = {"midpoint": 0, "clip": 1, "reflect": 2, "resample": 3}
@@ -93,10 +93,12 @@ def breed_all(
     Each run draws ``num_drawn`` uniforms from the stream of its key and generation number.
     """
     trials = np.empty_like(positions)
+    states, uniforms = np.empty((4, NUM_STREAMS), np.uint64), np.empty(whole_turns(num_drawn))
     for run in range(positions.shape[0]):
-        uniforms = expand_uniforms(keys[run], generation[run], num_drawn)
+        seed_streams(keys[run], generation[run], states)
+        fill_uniforms(states, uniforms)
         run_bounds = lower[run], upper[run]
-        breed(positions[run], actions[run], num_pbest[run], uniforms, *run_bounds, repair, trials[run])
+        breed(positions[run], actions[run], num_pbest[run], uniforms[:num_drawn], *run_bounds, repair, trials[run])
     return trials
 
 

@@ -1,8 +1,9 @@
 """Random streams inside compiled code: a run's 64-bit key and a generation number determine every uniform.
 
 A population consumes hundreds of uniforms a generation; drawn through numpy they would cost a large part of what the
-function evaluations do. Here they come from a xoshiro256++ generator, seeded anew for each generation by SplitMix64 as
-its authors recommend. The key is drawn once per run from the run's numpy generator, so one root seed still fixes
+function evaluations do. Here they come from xoshiro256++ generators, seeded anew for each generation by SplitMix64 as
+their authors recommend. Eight of them take turns: each has to wait for its own last state, but vector instructions
+advance them side by side. The key is drawn once per run from the run's numpy generator, so one root seed still fixes
 every number, and a run's future is a function of its state.
 
 References: Blackman and Vigna, "Scrambled linear pseudorandom number generators" (2021); Steele, Lea and Flood,
@@ -18,14 +19,17 @@ from numpy.typing import NDArray
 
 from de_gym.arrays import FloatArray
 from de_gym.compiling import compiled
+from de_gym.evolution.words import lanes_of_bits, load_words, spread_word
+from de_gym.problems.lanes import WIDTH, pointer_to, store
 
 KeyArray = NDArray[np.uint64]
 
+# Generators that take turns.
+NUM_STREAMS = WIDTH
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_SHIFT_12, _SHIFT_17, _SHIFT_19, _SHIFT_20 = np.uint64(12), np.uint64(17), np.uint64(19), np.uint64(20)
-_SHIFT_23, _SHIFT_27, _SHIFT_30, _SHIFT_31 = np.uint64(23), np.uint64(27), np.uint64(30), np.uint64(31)
-_SHIFT_32, _SHIFT_41, _SHIFT_45 = np.uint64(32), np.uint64(41), np.uint64(45)
+_SHIFT_27, _SHIFT_30, _SHIFT_31 = np.uint64(27), np.uint64(30), np.uint64(31)
 _BITS_OF_ONE = np.uint64(0x3FF0000000000000)
 
 
@@ -43,48 +47,44 @@ def split_mix(state: np.uint64) -> np.uint64:
 
 
 @compiled
-def seed_stream(key: np.uint64, generation: int) -> KeyArray:
-    """Return the generator's state, shape (4,), for one generation of one run."""
-    state = np.empty(4, np.uint64)
+def seed_streams(key: np.uint64, generation: int, states: KeyArray) -> None:
+    """Fill the generators' ``states`` (4, NUM_STREAMS), one per column, for one generation of one run."""
     # Hashed twice, so that neither neighbouring keys nor neighbouring generations have related states.
     counter = split_mix(key + _GOLDEN * np.uint64(generation + 1))
-    for word in range(4):
-        counter += _GOLDEN
-        state[word] = split_mix(counter)
-    return state
+    words = states.reshape(-1)
+    for index in range(4 * NUM_STREAMS):
+        words[index] = split_mix(counter + _GOLDEN * np.uint64(index + 1))
 
 
 @compiled
-def fill_bits(state: KeyArray, bits: KeyArray) -> None:
-    """Fill ``bits`` with the outputs of xoshiro256++ that follow ``state`` (4,)."""
-    first, second, third, fourth = state
-    for index in range(bits.shape[0]):
-        total = first + fourth
-        bits[index] = ((total << _SHIFT_23) | (total >> _SHIFT_41)) + first
-        shifted = second << _SHIFT_17
-        third ^= first
-        fourth ^= second
-        second ^= third
-        first ^= fourth
-        third ^= shifted
-        fourth = (fourth << _SHIFT_45) | (fourth >> _SHIFT_19)
-
-
-@compiled
-def expand_uniforms(key: np.uint64, generation: int, count: int) -> FloatArray:
-    """Return ``count`` uniforms in [0, 1), multiples of 2^-32, for one generation of one run.
+def fill_uniforms(states: KeyArray, uniforms: FloatArray) -> None:
+    """Fill ``uniforms`` with numbers in [0, 1), multiples of 2^-32, from xoshiro256++ in ``states`` (4, NUM_STREAMS).
 
     Each 64-bit output gives two: 32 bits decide a choice among individuals, or a comparison with a crossover rate,
-    as well as 52 would.
+    as well as 52 would. The first half of the array holds the upper halves of all outputs, the second half the lower
+    ones. Its length must be one that ``whole_turns`` returns.
     """
-    num_words = (count + 1) // 2
-    bits = np.empty(2 * num_words, np.uint64)
-    fill_bits(seed_stream(key, generation), bits[num_words:])
-    # The bits become the fraction of a number in [1, 2): faster than a conversion, which has no vector form.
-    for index in range(num_words):
-        word = bits[num_words + index]
-        bits[index] = ((word >> _SHIFT_32) << _SHIFT_20) | _BITS_OF_ONE
-        bits[num_words + index] = ((word << _SHIFT_32) >> _SHIFT_12) | _BITS_OF_ONE
-    uniforms = bits.view(np.float64)
-    uniforms -= 1.0
-    return uniforms[:count]
+    state, target = pointer_to(states), pointer_to(uniforms)
+    first, second = load_words(state, 0), load_words(state, 1)
+    third, fourth = load_words(state, 2), load_words(state, 3)
+    bits_of_one = spread_word(_BITS_OF_ONE)
+    num_turns = uniforms.shape[0] // (2 * NUM_STREAMS)
+    for turn in range(num_turns):
+        total = first + fourth
+        output = ((total << 23) | (total >> 41)) + first
+        # The bits become the fraction of a number in [1, 2): faster than a conversion, which has no vector form.
+        store(target, turn, lanes_of_bits(output >> 32 << 20 | bits_of_one) - 1.0)
+        store(target, num_turns + turn, lanes_of_bits(output << 32 >> 12 | bits_of_one) - 1.0)
+        shifted = second << 17
+        third = third ^ first
+        fourth = fourth ^ second
+        second = second ^ third
+        first = first ^ fourth
+        third = third ^ shifted
+        fourth = (fourth << 45) | (fourth >> 19)
+
+
+@compiled
+def whole_turns(count: int) -> int:
+    """Return the smallest length of at least ``count`` that ``fill_uniforms`` fills completely."""
+    return -(-count // (2 * NUM_STREAMS)) * (2 * NUM_STREAMS)

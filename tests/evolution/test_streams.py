@@ -6,16 +6,36 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from de_gym.evolution.streams import draw_keys, expand_uniforms, fill_bits, seed_stream, split_mix
+from de_gym.evolution.streams import NUM_STREAMS, draw_keys, fill_uniforms, seed_streams, split_mix, whole_turns
 
 GOLDEN = 0x9E3779B97F4A7C15
 
 
+def expand(key: int, generation: int, count: int) -> np.ndarray:
+    uniforms = np.empty(whole_turns(count))
+    fill_uniforms(seeded(key, generation), uniforms)
+    return uniforms
+
+
+def seeded(key: int, generation: int) -> np.ndarray:
+    states = np.empty((4, NUM_STREAMS), np.uint64)
+    seed_streams(np.uint64(key), generation, states)
+    return states
+
+
+def outputs_of(states: np.ndarray, num_turns: int) -> np.ndarray:
+    """Return the 64-bit outputs of every stream, shape (turns, streams), put together from the uniforms' halves."""
+    uniforms = np.empty(2 * num_turns * NUM_STREAMS)
+    fill_uniforms(states, uniforms)
+    upper, lower = (uniforms * 2.0**32).astype(np.uint64).reshape(2, num_turns, NUM_STREAMS)
+    return upper * np.uint64(2**32) + lower
+
+
 def test_generator_gives_the_published_outputs_of_xoshiro256_plus_plus():
-    bits = np.empty(10, np.uint64)
-    fill_bits(np.array([1, 2, 3, 4], np.uint64), bits)
+    outputs = outputs_of(np.repeat(np.array([[1], [2], [3], [4]], np.uint64), NUM_STREAMS, axis=1), 10)
+    assert (outputs == outputs[:, :1]).all()  # every stream is this generator
     # Test vector of the rand_xoshiro crate, which took it from the authors' C code.
-    assert bits.tolist() == [
+    assert outputs[:, 0].tolist() == [
         41943041,
         58720359,
         3588806011781223,
@@ -44,25 +64,47 @@ def test_keys_come_from_each_runs_own_generator():
 
 def test_uniforms_are_uniform_and_uncorrelated_along_and_across_generations():
     key = draw_keys([np.random.default_rng(0)])[0]
-    rows = np.stack([expand_uniforms(key, generation, 1000) for generation in range(300)])
+    rows = np.stack([expand(key, generation, 1008) for generation in range(300)])
     assert rows.min() >= 0.0
     assert rows.max() < 1.0
     assert stats.kstest(rows.ravel(), "uniform").pvalue > 1e-3
-    for lag in (1, 2, 7):
+    for lag in (1, 2, 7, NUM_STREAMS, 2 * NUM_STREAMS):
         assert abs(np.corrcoef(rows.ravel()[:-lag], rows.ravel()[lag:])[0, 1]) < 0.01
     assert abs(np.corrcoef(rows[:-1].ravel(), rows[1:].ravel())[0, 1]) < 0.01
 
 
-def test_uniforms_are_the_upper_then_the_lower_halves_of_the_outputs():
-    bits = np.empty(3, np.uint64)
-    fill_bits(seed_stream(np.uint64(7), 4), bits)
-    halves = [int(word) >> 32 for word in bits] + [int(word) % 2**32 for word in bits]
-    np.testing.assert_array_equal(expand_uniforms(np.uint64(7), 4, 5), np.array(halves[:5]) / 2.0**32)
+def test_streams_do_not_depend_on_their_neighbours():
+    states = seeded(7, 4)
+    together = outputs_of(states, 5)
+    for stream in range(NUM_STREAMS):
+        alone = outputs_of(np.repeat(states[:, stream : stream + 1], NUM_STREAMS, axis=1), 5)
+        np.testing.assert_array_equal(together[:, stream], alone[:, 0])
+
+
+def test_streams_of_one_generation_are_unrelated():
+    uniforms = (outputs_of(seeded(3, 0), 20_000) >> np.uint64(32)) / 2.0**32
+    correlations = np.corrcoef(uniforms, rowvar=False)
+    assert np.abs(correlations - np.eye(NUM_STREAMS)).max() < 0.03
+    # Pairs of neighbouring streams fill the unit square evenly.
+    counts = np.histogram2d(uniforms[:, 0], uniforms[:, 1], bins=10, range=[[0, 1], [0, 1]])[0]
+    assert stats.chisquare(counts.ravel()).pvalue > 1e-3
+
+
+def test_both_halves_of_the_outputs_are_uniform():
+    uniforms = expand(11, 2, 64_000)
+    for half in np.split(uniforms, 2):
+        assert stats.kstest(half, "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(*np.split(uniforms, 2))[0, 1]) < 0.02
+
+
+@pytest.mark.parametrize(("count", "length"), [(1, 16), (16, 16), (17, 32), (700, 704)])
+def test_whole_turns_rounds_up(count, length):
+    assert whole_turns(count) == length
 
 
 @pytest.mark.parametrize("change", ["key", "generation"])
 def test_neighbouring_keys_and_generations_give_unrelated_states(change):
-    one = seed_stream(np.uint64(5), 0)
-    other = seed_stream(np.uint64(6), 0) if change == "key" else seed_stream(np.uint64(5), 1)
-    flipped = [bin(int(word)).count("1") for word in one ^ other]
-    assert 80 < sum(flipped) < 176  # about half of 256 bits
+    other = seeded(6, 0) if change == "key" else seeded(5, 1)
+    flipped = sum(bin(int(word)).count("1") for word in (seeded(5, 0) ^ other).ravel())
+    bits = 256 * NUM_STREAMS
+    assert abs(flipped - bits / 2) < 6 * np.sqrt(bits / 4)  # about half of the bits
