@@ -26,12 +26,13 @@ CONFIG_FILE = "config.json"
 
 def env_settings(config: TrainConfig) -> dict[str, Any]:
     """Return the environment's arguments that training and measurement share, as JSON values."""
+    episode = (config.max_generations + 1) * config.population_size  # the initial population is evaluated too
     return {
         "suite": config.suite,
         "dimension": config.dimension,
         "population_size": config.population_size,
         "max_generations": config.max_generations,
-        "max_evaluations": config.max_evaluations,
+        "max_evaluations": episode if config.max_evaluations == "episode" else config.max_evaluations,
         "pbest": config.pbest,
         "bound_repair": config.bound_repair,
         "reward": config.reward,
