@@ -111,9 +111,7 @@ class TrainConfig:
 
 
 QUICK = TrainConfig()
-_PAPER_EPISODES = replace(
-    QUICK, episodes_per_function=20, max_generations=50, max_evaluations=None, reward="relative"
-)
+_PAPER_EPISODES = replace(QUICK, episodes_per_function=20, max_generations=50, max_evaluations=None, reward="relative")
 PAPER_10D = replace(
     _PAPER_EPISODES,
     preset="paper-10d",

@@ -6,22 +6,23 @@ table, to ``results/published``. Nothing is run: every number follows from a fil
 
 from __future__ import annotations
 
-import dataclasses
+import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
 
-from de_gym.baselines import BASELINES
 from de_gym.controllers import available, load
 from de_gym.evaluation.comparison import Z_LIMIT, Comparison, compare
 from de_gym.evaluation.paper import paper_algorithms, paper_column, paper_scores
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.report import write_report
 from de_gym.evaluation.results import MethodResults, Results, shipped_results
-from de_gym.evaluation.statistics import count_marks, rank_sum_marks
+from de_gym.evaluation.statistics import MarkCounts, count_marks, rank_sum_marks
 from de_gym.evaluation.tables import function_name, markdown_table, scientific, suite_title
+from de_gym.registry import lookup
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 """What the generated section of the README stands between."""
@@ -59,36 +60,47 @@ def place(comparison: Comparison) -> int:
     return 1 + sum(score < own for score in comparison.scores.values())
 
 
-def controllers_table(protocol: Protocol) -> str:
-    """Return one row per controller: its score and place among the algorithms, and how it compares with random control.
+def title(protocol: Protocol) -> str:
+    """Return a table's heading.
 
-    The paper's LDE stands in the first row with its printed score.
+    >>> title(PROTOCOLS["paper-cec13-10d-T"])
+    'CEC 2013, 10 dimensions, 50 generations'
+    """
+    limit = f"{protocol.budget:,} evaluations"
+    if protocol.max_generations is not None:
+        limit = f"{protocol.max_generations} generations"
+    return f"{suite_title(protocol.suite)}, {protocol.dimension} dimensions, {limit}"
+
+
+def controllers_table(protocol: Protocol) -> str:
+    """Return one row per controller, each compared alone with the algorithms, by ascending score.
+
+    The first row is the paper's LDE with its printed score.
     """
     algorithms, controllers = stored_methods(protocol)
     random = next((method for method in controllers if method.name == "random"), None)
     rows = []
-    printed = paper_scores(protocol.table)
-    if "lde" in printed:
-        better = sum(score < printed["lde"] for name, score in printed.items() if name != "lde")
-        rows.append(["LDE as printed in the paper", f"{printed['lde']:.2f}", str(better + 1), "", ""])
     for method in controllers:
         comparison = compare_alone(method, algorithms, protocol)
         marks = "" if random is None or method is random else str(_counts_against(random, method))
-        agreeing = f"{comparison.within_limit(method.name)}" if method.name in comparison.z_scores else ""
-        rows.append([method.name, f"{comparison.scores[method.name]:.2f}", str(place(comparison)), marks, agreeing])
-    rows[1:] = sorted(rows[1:], key=lambda row: float(row[1]))
-    header = ["controller", "APS", f"place of {len(algorithms) + 1}", "against random: +/~/-", "means as LDE's"]
+        rows.append([f"`{method.name}`", f"{comparison.scores[method.name]:.2f}", str(place(comparison)), marks])
+    rows.sort(key=lambda row: float(row[1]))
+    printed = paper_scores(protocol.table)
+    if "lde" in printed:
+        better = sum(score < printed["lde"] for score in printed.values())
+        rows.insert(0, ["LDE, as printed in the paper", f"{printed['lde']:.2f}", str(better + 1), ""])
+    header = ["controller", "score", f"place of {len(algorithms) + 1}", "better/similar/worse than `random`"]
     return markdown_table(header, rows)
 
 
-def _counts_against(reference: MethodResults, method: MethodResults) -> object:
+def _counts_against(reference: MethodResults, method: MethodResults) -> MarkCounts:
     return count_marks(rank_sum_marks(reference.errors, method.errors))
 
 
 def ranking_table(protocol: Protocol, name: str) -> str:
-    """Return the ranking of one controller among the algorithms beside the paper's."""
+    """Return the ranking of one controller among the algorithms, the paper's scores beside, and how far means agree."""
     algorithms, controllers = stored_methods(protocol)
-    learned = next(method for method in controllers if method.name == name)
+    learned = lookup("controller", name, {method.name: method for method in controllers})
     comparison = compare_alone(learned, algorithms, protocol)
     printed = paper_scores(protocol.table)
     rows = []
@@ -97,16 +109,16 @@ def ranking_table(protocol: Protocol, name: str) -> str:
         agreeing = f"{comparison.within_limit(method.name)}" if method.name in comparison.z_scores else ""
         score = f"{comparison.scores[method.name]:.2f}"
         rows.append([method.label, score, "" if paper is None else f"{paper:.2f}", agreeing])
-    header = ["method", "APS", "APS in the paper", f"means within {Z_LIMIT} s.e. of the paper's"]
+    functions = len(protocol.functions)
+    header = ["method", "score", "paper's score", f"of {functions} means within {Z_LIMIT} s.e. of the paper's"]
     return markdown_table(header, rows)
 
 
-def errors_table(protocol: Protocol, names: Sequence[str] | None = None) -> str:
-    """Return mean and deviation of every stored method (or those named) on every function, the paper's LDE beside."""
+def errors_table(protocol: Protocol) -> str:
+    """Return mean and deviation of every stored method on every function, the paper's LDE first."""
     algorithms, controllers = stored_methods(protocol)
-    methods = [method for method in [*controllers, *algorithms] if names is None or method.name in names]
-    results = Results(protocol, tuple(methods), reference=methods[0].name)
-    comparison = compare(results)
+    methods = [*controllers, *algorithms]
+    comparison = compare(Results(protocol, tuple(methods), reference=methods[0].name))
     paper = paper_column(protocol.table, "lde", protocol.functions)
     rows = []
     for index in range(len(protocol.functions)):
@@ -124,7 +136,73 @@ def returns_table() -> str:
     for name in available():
         for kind, measured in load(name).info.results.items():
             means, p_values = measured["mean_return"], measured["p_against_trained"]  # type: ignore[index]
-            row = [name, f"{kind} functions", f"{means['trained']:.3f}"]
+            row = [f"`{name}`, {kind} functions", f"{means['trained']:.3f}"]
             row += [f"{means[other]:.3f} (p {p_values[other]:.0e})" for other in ("untrained", "random", "constant")]
             rows.append(row)
-    return markdown_table(["controller", "on its", "trained", "untrained", "random", "constant"], rows)
+    return markdown_table(["controller", "trained", "untrained", "random", "constant"], rows)
+
+
+def readme_section() -> str:
+    """Return the short form."""
+    parts = []
+    for name in ("paper-cec17-10d", "paper-cec17-30d"):
+        protocol = PROTOCOLS[name]
+        learned = f"quick-{protocol.dimension}d"
+        if len(stored_methods(protocol)[1]) > 0:
+            parts += [
+                f"**{title(protocol)}**, each controller in turn among the algorithms:",
+                controllers_table(protocol),
+            ]
+            parts += [f"The algorithms beside `{learned}`:", ranking_table(protocol, learned)]
+    parts += ["**Returns** of an episode, mean over 51 seeds per function:", returns_table()]
+    return "\n\n".join(parts)
+
+
+def long_form(folder: Path) -> str:
+    """Return the long form, after writing a report of every table into a folder of its own in ``folder``."""
+    parts = ["# Results", "Every number follows from the raw errors in the package.", readme_section()]
+    for name, protocol in PROTOCOLS.items():
+        algorithms, controllers = stored_methods(protocol)
+        if not controllers:
+            continue
+        parts += [f"## {title(protocol)}", controllers_table(protocol), errors_table(protocol)]
+        results = Results(protocol, (*controllers, *algorithms), reference=_main_controller(controllers).name)
+        write_report(results, folder / name, command="python -m de_gym.evaluation.published")
+        parts.append(f"[All methods together]({name}/report.html)")
+    return "\n\n".join(parts) + "\n"
+
+
+def _main_controller(controllers: Sequence[MethodResults]) -> MethodResults:
+    """Return the shipped controller among those of a table, or else the first."""
+    return next((method for method in controllers if method.name in available()), controllers[0])
+
+
+def replace_section(text: str, section: str) -> str:
+    """Return ``text`` with what stands between the two marks replaced.
+
+    >>> replace_section(f"a {BEGIN} old {END} b", "new") == f"a {BEGIN}\\nnew\\n{END} b"
+    True
+    """
+    if BEGIN not in text or END not in text:
+        raise ValueError(f"The file has no section between {BEGIN!r} and {END!r}.")
+    return re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{section}\n{END}", text, flags=re.DOTALL)
+
+
+def main(config: PublishedConfig) -> int:
+    """Write both forms."""
+    config.out.mkdir(parents=True, exist_ok=True)
+    page = config.out / "results.md"
+    page.write_text(long_form(config.out), encoding="utf-8")
+    print(f"Long form: {page}")
+    if config.readme.exists():
+        try:
+            config.readme.write_text(replace_section(config.readme.read_text(encoding="utf-8"), readme_section()))
+        except ValueError as error:
+            print(f"{config.readme}: {error}", file=sys.stderr)
+            return 1
+        print(f"Results section: {config.readme}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(tyro.cli(PublishedConfig)))

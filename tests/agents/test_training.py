@@ -10,7 +10,7 @@ from sb3_contrib import RecurrentPPO
 
 from agents import RecurrentREINFORCE
 from agents.config import PRESETS, TrainConfig
-from agents.training import check_config, load_run_config, make_agent, make_run_folder, make_training_env
+from agents.training import check_config, env_settings, load_run_config, make_agent, make_run_folder, make_training_env
 
 TINY = TrainConfig(
     updates=3,
@@ -48,10 +48,13 @@ def test_presets_say_what_the_table_of_decisions_says(preset):
     assert config.preset == preset
     check_config(config)
     assert config.functions == tuple(range(1, 21))
-    assert config.max_generations == 50
+    if preset == "quick":
+        assert env_settings(config)["max_evaluations"] == 501 * 50
+        return
+    assert (config.max_generations, config.max_evaluations, config.reward) == (50, None, "relative")
     if preset.startswith("paper"):
         assert (config.returns, config.baseline, config.gamma) == ("total", "none", 1.0)
-        assert (config.mean, config.std, config.initial_std) == ("sigmoid", "constant", 0.1)
+        assert (config.mean, config.std, config.initial_std) == ("sigmoid", "constant", 0.5)
         assert config.updates == 150
     if preset == "script-10d":
         assert (config.returns, config.baseline, config.gamma) == ("to_go", "none", 0.99)
