@@ -147,12 +147,11 @@ def readme_section() -> str:
     parts = []
     for name in ("paper-cec17-10d", "paper-cec17-30d"):
         protocol = PROTOCOLS[name]
-        learned = f"quick-{protocol.dimension}d"
-        if len(stored_methods(protocol)[1]) > 0:
-            parts += [
-                f"**{title(protocol)}**, each controller in turn among the algorithms:",
-                controllers_table(protocol),
-            ]
+        _, controllers = stored_methods(protocol)
+        if controllers:
+            learned = _main_controller(controllers).name
+            parts += [f"**{title(protocol)}**, each controller in turn among the algorithms:"]
+            parts += [controllers_table(protocol)]
             parts += [f"The algorithms beside `{learned}`:", ranking_table(protocol, learned)]
     parts += ["**Returns** of an episode, mean over 51 seeds per function:", returns_table()]
     return "\n\n".join(parts)
@@ -178,9 +177,9 @@ def _main_controller(controllers: Sequence[MethodResults]) -> MethodResults:
 
 
 def replace_section(text: str, section: str) -> str:
-    """Return ``text`` with what stands between the two marks replaced.
+    r"""Return ``text`` with what stands between the two marks replaced.
 
-    >>> replace_section(f"a {BEGIN} old {END} b", "new") == f"a {BEGIN}\\nnew\\n{END} b"
+    >>> replace_section(f"a {BEGIN} old {END} b", "new") == f"a {BEGIN}\nnew\n{END} b"
     True
     """
     if BEGIN not in text or END not in text:
