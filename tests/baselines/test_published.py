@@ -82,7 +82,7 @@ def test_jsos_own_published_results_are_reproduced_at_ten_dimensions():
     assert np.all(np.abs(scores) <= 3.5)
 
 
-@pytest.mark.parametrize("algorithm", ["jade"])
+@pytest.mark.parametrize("algorithm", ["jade", "cobide", "hses"])
 def test_the_papers_table_is_reproduced_at_thirty_dimensions(algorithm):
     assert num_fitting(load_results("cec2017", 30, algorithm), 30, algorithm) >= NUM_FITTING_REQUIRED
 
