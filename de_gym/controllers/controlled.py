@@ -65,8 +65,8 @@ class ControlledDE(Optimizer):
             self._state = process.start(trials, fitness, unknown, draw_keys(self._rngs), self._process)
             return
         factors, rates = np.split(self._actions, 2, axis=1)
-        self._last_parameters = GenerationParameters(factors, rates, self._state.population.fitness)
-        self._state = process.absorb(self._state, trials, fitness)
+        self._last_parameters = GenerationParameters(factors, rates, self._state.population.fitness.copy())
+        process.absorb(self._state, trials, fitness, self._process)
 
     def _keep(self, runs: IntArray) -> None:
         self.controller.keep(runs)
@@ -86,7 +86,9 @@ class ControlledDE(Optimizer):
     @property
     def population(self) -> tuple[FloatArray, FloatArray] | None:
         """Current positions (R, N, D) and fitness (R, N), best first; None before the initial population is told."""
-        return None if self._state is None else (self._state.population.positions, self._state.population.fitness)
+        if self._state is None:
+            return None
+        return self._state.population.positions.copy(), self._state.population.fitness.copy()
 
 
 def process_settings(controller: Controller) -> dict[str, Any]:

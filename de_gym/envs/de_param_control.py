@@ -136,7 +136,7 @@ budget is spent, or a constant fraction |
         self._state = state
         if self.render_mode is not None:
             self._picture = RunPicture(
-                self.task.problems[index], state.population.positions[0], float(state.best_error[0])
+                self.task.problems[index], state.population.positions[0].copy(), float(state.best_error[0])
             )
             self._render_if_human()
         return process.observe(state, self.task.settings)[0], self._info(state)
@@ -147,12 +147,13 @@ budget is spent, or a constant fraction |
             raise ResetNeeded("`step` needs a running episode: call `reset` first.")
         settings = self.task.settings
         actions = check_actions(action, (2 * settings.population_size,))[None]
-        state, rewards = process.advance(self._state, self._problems, actions, settings)
+        state = self._state
+        rewards = process.advance(state, self._problems, actions, settings)
         endings = process.find_endings(state, settings)
         terminated, truncated = bool(endings[0][0]), bool(endings[1][0])
         self._state = None if terminated or truncated else state
         if self._picture is not None:
-            self._picture.record(state.population.positions[0], float(state.best_error[0]), actions[0])
+            self._picture.record(state.population.positions[0].copy(), float(state.best_error[0]), actions[0])
             self._render_if_human()
         info = self._info(state) | {key: value.item() for key, value in describe_step(state, actions).items()}
         return process.observe(state, settings)[0], float(rewards[0]), terminated, truncated, info
@@ -184,12 +185,10 @@ budget is spent, or a constant fraction |
             self._window.show(1 / self.metadata["render_fps"])
 
     def _info(self, state: process.RunState) -> dict[str, Any]:
-        described = {key: value[0] for key, value in describe(state).items()}
-        position = described.pop("best_position")
-        return {key: value.item() for key, value in described.items()} | {
-            "best_position": position,
-            "function": self._function,
-        }
+        described = describe(state)
+        position = described.pop("best_position")[0]
+        info = {key: value.item() for key, value in described.items()}
+        return info | {"best_position": position, "function": self._function}
 
 
 def check_render_mode(render_mode: str | None, allowed: list[str]) -> None:
@@ -224,8 +223,8 @@ def describe(state: process.RunState) -> dict[str, NDArray[Any]]:
         "best_error": state.best_error.copy(),
         "best_fitness": population.best_fitness.copy(),
         "best_position": population.best_position.copy(),
-        "evaluations": population.evaluations,
-        "generation": population.generation,
+        "evaluations": population.evaluations.copy(),
+        "generation": population.generation.copy(),
     }
 
 

@@ -1,4 +1,4 @@
-"""The Markov decision process of R runs: start, breed, absorb, observe, end; pure functions of a frozen state.
+"""The Markov decision process of R runs: start, breed, absorb, observe, end; functions of a ``RunState``.
 
 The environments and the controlled optimiser are thin shells on these.
 """
@@ -14,26 +14,12 @@ from numpy.typing import NDArray
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.compiling import compiled
-from de_gym.envs.observations import (
-    OBSERVATION_PARTS,
-    Features,
-    HistogramHistory,
-    fitness_histogram,
-    normalize_fitness,
-    push_histogram,
-)
+from de_gym.envs.observations import OBSERVATION_PARTS, Features, empty_history
 from de_gym.envs.pbest import num_pbest
 from de_gym.envs.rewards import REWARDS
 from de_gym.envs.settings import EnvSettings
-from de_gym.evolution import (
-    BOUND_REPAIRS,
-    KeyArray,
-    Population,
-    breed_all,
-    initialize,
-    num_uniforms,
-    select_better,
-)
+from de_gym.envs.stepping import absorb_all, advance_runs, breed_runs, summarize
+from de_gym.evolution import BOUND_REPAIRS, KeyArray, Population, initialize
 from de_gym.problems import ProblemBatch
 
 
@@ -41,11 +27,15 @@ from de_gym.problems import ProblemBatch
 class RunState:
     """Everything that R runs remember from one generation to the next; their future follows from it and the actions.
 
+    ``absorb``, ``advance`` and ``put_runs`` overwrite its arrays: writing the next generation to fresh memory would
+    cost as much as computing it. Whoever hands an array on hands on a copy.
+
     Attributes:
         population: The populations.
-        history: Histograms of the generations before the current one.
+        history: Histograms of the generations before the current one, as ``empty_history`` says.
         normalized_fitness: Fitness scaled to [0, 1], shape (R, N).
         histogram: Histogram of the current generation, shape (R, b).
+        mean_past_histogram: Mean of the histograms before it, shape (R, b).
         best_error: Error of the best individual, never negative, shape (R,).
         initial_error: The best error of the initial population, shape (R,).
         reference: Value that counts as error 0, shape (R,).
@@ -54,47 +44,15 @@ class RunState:
     """
 
     population: Population
-    history: HistogramHistory
+    history: FloatArray
     normalized_fitness: FloatArray
     histogram: FloatArray
+    mean_past_histogram: FloatArray
     best_error: FloatArray
     initial_error: FloatArray
     reference: FloatArray
     has_optimum: BoolArray
     keys: KeyArray
-
-
-@compiled
-def _summarize(
-    fitness: FloatArray, reference: FloatArray, normalized: FloatArray, histogram: FloatArray, best_error: FloatArray
-) -> None:
-    """Write the scaled fitness (R, N), its histogram (R, b) and the best error (R,) of sorted fitness (R, N)."""
-    normalized[:] = normalize_fitness(fitness)
-    histogram[:] = fitness_histogram(normalized, histogram.shape[1])
-    for run in range(len(reference)):
-        best_error[run] = max(fitness[run, 0] - reference[run], 0.0)
-
-
-@compiled
-def _absorb(
-    positions: FloatArray,
-    fitness: FloatArray,
-    trials: FloatArray,
-    trial_fitness: FloatArray,
-    reference: FloatArray,
-    next_positions: FloatArray,
-    next_fitness: FloatArray,
-    num_successes: IntArray,
-    normalized: FloatArray,
-    histogram: FloatArray,
-    best_error: FloatArray,
-) -> None:
-    """Do the work of ``absorb`` in one call, into given arrays.
-
-    From Python, a call costs as much as the work on one run, and so does every array that a call returns.
-    """
-    select_better(positions, fitness, trials, trial_fitness, next_positions, next_fitness, num_successes)
-    _summarize(next_fitness, reference, normalized, histogram, best_error)
 
 
 def start(
@@ -112,22 +70,32 @@ def start(
         keys: What each run's random numbers follow from, shape (R,).
         settings: The decision process.
     """
-    population = initialize(positions, fitness)
-    reference = _find_reference(population.fitness, optimum)
-    normalized, histogram = np.empty_like(fitness), np.empty((len(positions), settings.num_bins))
-    best_error = np.empty_like(reference)
-    _summarize(population.fitness, reference, normalized, histogram, best_error)
-    return RunState(
+    population, num_runs = initialize(positions, fitness), len(positions)
+    state = RunState(
         population=population,
-        history=HistogramHistory.empty(len(positions), settings.num_bins, settings.history_window),
-        normalized_fitness=normalized,
-        histogram=histogram,
-        best_error=best_error,
-        initial_error=best_error,
-        reference=reference,
+        history=empty_history(num_runs, settings.num_bins, settings.history_window),
+        normalized_fitness=np.empty(fitness.shape),
+        histogram=np.empty((num_runs, settings.num_bins)),
+        mean_past_histogram=np.empty((num_runs, settings.num_bins)),
+        best_error=np.empty(num_runs),
+        initial_error=np.empty(num_runs),
+        reference=_find_reference(population.fitness, optimum),
         has_optimum=np.isfinite(optimum),
         keys=keys,
     )
+    summarize(
+        population.fitness,
+        state.reference,
+        population.generation,
+        state.history,
+        settings.history_window is not None,
+        state.normalized_fitness,
+        state.histogram,
+        state.mean_past_histogram,
+        state.best_error,
+    )
+    state.initial_error[:] = state.best_error
+    return state
 
 
 @compiled
@@ -162,73 +130,76 @@ def breed(
         lower: Lower bounds of each run's problem, shape (R, D).
         upper: Upper bounds of each run's problem, shape (R, D).
     """
-    population, size = state.population, settings.population_size
-    return breed_all(
+    population = state.population
+    return breed_runs(
         population.positions,
         actions,
-        num_pbest(settings.pbest, population.evaluations, settings.max_evaluations, size),
+        _num_pbest(state, settings),
         state.keys,
         population.generation,
         lower,
         upper,
         BOUND_REPAIRS[settings.bound_repair],
-        num_uniforms(size, population.positions.shape[2], settings.bound_repair),
     )
 
 
-def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray) -> RunState:
-    """Return the state one generation later, given the trials (R, N, D) and their values (R, N)."""
-    before, history = state.population, state.history
-    after = Population(
-        positions=np.empty_like(before.positions),
-        fitness=np.empty_like(before.fitness),
-        evaluations=before.evaluations + before.fitness.shape[1],
-        generation=before.generation + 1,
-        num_successes=np.empty_like(before.num_successes),
+def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray, settings: EnvSettings) -> None:
+    """Turn the state into that of one generation later, given the trials (R, N, D) and their values (R, N)."""
+    absorb_all(
+        *_overwritten(state, settings),
+        np.ascontiguousarray(trials, dtype=np.float64),
+        np.ascontiguousarray(trial_fitness, dtype=np.float64),
     )
-    following = RunState(
-        population=after,
-        history=HistogramHistory(
-            push_histogram(history.rows, history.num_rows, state.histogram, history.windowed),
-            history.num_rows + 1,
-            history.windowed,
-        ),
-        normalized_fitness=np.empty_like(before.fitness),
-        histogram=np.empty_like(state.histogram),
-        best_error=np.empty_like(state.best_error),
-        initial_error=state.initial_error,
-        reference=state.reference,
-        has_optimum=state.has_optimum,
-        keys=state.keys,
-    )
-    _absorb(
-        before.positions,
-        before.fitness,
-        trials,
-        trial_fitness,
+
+
+def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> FloatArray:
+    """Turn the state into that of one generation later and return the rewards (R,); arguments as in ``breed``."""
+    error_before = state.best_error.copy()
+    programs = problems.programs
+    if programs is None:
+        trials = breed(state, actions, settings, problems.lower, problems.upper)
+        absorb(state, trials, problems.evaluate(trials), settings)
+    else:
+        advance_runs(
+            *_overwritten(state, settings),
+            actions,
+            _num_pbest(state, settings),
+            state.keys,
+            problems.lower,
+            problems.upper,
+            BOUND_REPAIRS[settings.bound_repair],
+            *programs,
+        )
+    return REWARDS[settings.reward](error_before, state.best_error, state.initial_error)
+
+
+def _num_pbest(state: RunState, settings: EnvSettings) -> IntArray:
+    evaluations, size = state.population.evaluations, settings.population_size
+    return num_pbest(settings.pbest, evaluations, settings.max_evaluations, size)
+
+
+def _overwritten(state: RunState, settings: EnvSettings) -> tuple[Any, ...]:
+    """Return the leading arguments of ``absorb_all`` and ``advance_runs``: what a generation changes."""
+    population = state.population
+    return (
+        population.positions,
+        population.fitness,
+        population.evaluations,
+        population.generation,
+        population.num_successes,
+        state.history,
+        settings.history_window is not None,
+        state.normalized_fitness,
+        state.histogram,
+        state.mean_past_histogram,
+        state.best_error,
         state.reference,
-        after.positions,
-        after.fitness,
-        after.num_successes,
-        following.normalized_fitness,
-        following.histogram,
-        following.best_error,
     )
-    return following
-
-
-def advance(
-    state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings
-) -> tuple[RunState, FloatArray]:
-    """Return the state one generation later and the rewards (R,); arguments as in ``breed``."""
-    trials = breed(state, actions, settings, problems.lower, problems.upper)
-    following = absorb(state, trials, problems.evaluate(trials))
-    return following, REWARDS[settings.reward](state.best_error, following.best_error, state.initial_error)
 
 
 def observe(state: RunState, settings: EnvSettings) -> Float32Array:
     """Return the observations, a fresh array of shape (R, O)."""
-    histogram, mean_past, scale = state.histogram, state.history.mean(), bin_scale(settings)
+    histogram, mean_past, scale = state.histogram, state.mean_past_histogram, bin_scale(settings)
     if scale != 1.0:
         histogram, mean_past = histogram * scale, mean_past * scale
     features = Features(state.normalized_fitness, histogram, mean_past)
@@ -297,27 +268,26 @@ def take_runs(state: RunState, runs: IntArray) -> RunState:
     return _map_arrays(lambda array: array[runs], state)
 
 
-def put_runs(state: RunState, runs: IntArray, replacement: RunState) -> RunState:
-    """Return the state with the given runs replaced, all others untouched."""
+def put_runs(state: RunState, runs: IntArray, replacement: RunState) -> None:
+    """Replace the given runs of the state and leave all others untouched."""
 
     def put(array: NDArray[Any], part: NDArray[Any]) -> NDArray[Any]:
-        merged = array.copy()
-        merged[runs] = part
-        return merged
+        array[runs] = part
+        return array
 
-    return _map_arrays(put, state, replacement)
+    _map_arrays(put, state, replacement)
 
 
-Nested = TypeVar("Nested", RunState, Population, HistogramHistory)
+Nested = TypeVar("Nested", RunState, Population)
 
 
 def _map_arrays(function: Callable[..., NDArray[Any]], *states: Nested) -> Nested:
-    """Return a dataclass like ``states`` with ``function`` applied to its arrays, field by field, to any depth."""
+    """Return a dataclass like ``states`` with ``function`` applied to its arrays, field by field."""
     changed: dict[str, Any] = {}
     for field in fields(states[0]):
         values = [getattr(state, field.name) for state in states]
         if isinstance(values[0], np.ndarray):
             changed[field.name] = function(*values)
-        elif isinstance(values[0], Population | HistogramHistory):
+        elif isinstance(values[0], Population):
             changed[field.name] = _map_arrays(function, *values)
     return replace(states[0], **changed)

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from de_gym.arrays import FloatArray, IntArray
+from de_gym.arrays import Float32Array, FloatArray, IntArray
 from de_gym.compiling import compiled
 from de_gym.envs.settings import (
     DEFAULT_OBSERVATION,
@@ -160,7 +160,9 @@ def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
 
     Values outside the box are clipped, as documented: Gaussian policies produce them all the time.
     """
-    array = np.ascontiguousarray(actions, dtype=np.float64)
+    array = np.ascontiguousarray(actions)
+    if array.dtype != np.float32 and array.dtype != np.float64:
+        array = array.astype(np.float64)
     if array.shape != shape:
         raise ValueError(f"Actions must have shape {shape}, got {array.shape}.")
     clipped, has_nan = _clip_to_unit(array)
@@ -170,9 +172,9 @@ def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
 
 
 @compiled
-def _clip_to_unit(actions: FloatArray) -> tuple[FloatArray, bool]:
+def _clip_to_unit(actions: FloatArray | Float32Array) -> tuple[FloatArray, bool]:
     """Return actions clipped to [0, 1], and whether one of them is NaN."""
-    clipped, has_nan = np.empty_like(actions), False
+    clipped, has_nan = np.empty(actions.shape), False
     entries, results = actions.reshape(-1), clipped.reshape(-1)
     for index in range(entries.shape[0]):
         entry = entries[index]

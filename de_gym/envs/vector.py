@@ -169,7 +169,10 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         if population is not None:
             positions = task.check_initial_population(population, self._problems)[runs]
         started = process.start(positions, problems.evaluate(positions), problems.optimum, keys, task.settings)
-        self._state = started if self._state is None else process.put_runs(self._state, runs, started)
+        if self._state is None:
+            self._state = started
+        else:
+            process.put_runs(self._state, runs, started)
         self._has_ended[runs] = False
 
     def _one_per_run(self, numbers: object) -> list[object]:
@@ -186,14 +189,12 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         state, settings = self._running_state(), self.task.settings
         assert self._problems is not None
         if active.all():
-            self._state, rewards = process.advance(state, self._problems, actions, settings)
-            return rewards
+            return process.advance(state, self._problems, actions, settings)
         rewards, runs = np.zeros(self.num_envs), np.flatnonzero(active)
         if runs.size:
-            part, rewards[runs] = process.advance(
-                process.take_runs(state, runs), self._problems.take(runs), actions[runs], settings
-            )
-            self._state = process.put_runs(state, runs, part)
+            part = process.take_runs(state, runs)
+            rewards[runs] = process.advance(part, self._problems.take(runs), actions[runs], settings)
+            process.put_runs(state, runs, part)
         return rewards
 
     def _restart_ended(

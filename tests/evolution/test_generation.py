@@ -13,12 +13,13 @@ from de_gym.evolution import (
     draw_keys,
     draw_uniforms,
     initialize,
-    num_uniforms,
+    make_trials,
+    make_workspace,
     operators,
     scale_to_bounds,
     select_better,
 )
-from de_gym.evolution.generation import breed
+from de_gym.evolution.generation import breed, num_uniforms
 
 
 def start(problems: ProblemBatch, rngs, size: int) -> Population:
@@ -27,9 +28,10 @@ def start(problems: ProblemBatch, rngs, size: int) -> Population:
 
 
 def step(population: Population, problems: ProblemBatch, keys, repair: str = "midpoint", num_pbest: int = 2):
-    num_runs, size, dimension = population.positions.shape
+    num_runs, size, dimension = shape = population.positions.shape
     actions = np.tile(np.repeat([0.7, 0.6], size), (num_runs, 1))
-    trials = breed_all(
+    flat, rule = make_trials(*shape), BOUND_REPAIRS[repair]
+    breed_all(
         population.positions,
         actions,
         np.full(num_runs, num_pbest),
@@ -37,28 +39,36 @@ def step(population: Population, problems: ProblemBatch, keys, repair: str = "mi
         population.generation,
         problems.lower,
         problems.upper,
-        BOUND_REPAIRS[repair],
-        num_uniforms(size, dimension, repair),
+        rule,
+        make_workspace(size, dimension, rule),
+        flat,
     )
+    trials = flat[: population.positions.size].reshape(shape)
     selected = select(population.positions, population.fitness, trials, problems.evaluate(trials))
     return Population(selected[0], selected[1], population.evaluations + size, population.generation + 1, selected[2])
 
 
 def select(positions, fitness, trials, trial_fitness):
-    chosen = np.empty_like(positions), np.empty_like(fitness), np.empty(len(positions), np.int64)
-    select_better(positions, fitness, trials, trial_fitness, *chosen)
-    return chosen
+    chosen = positions.copy(), fitness.copy()
+    num_successes = np.empty(len(positions), np.int64)
+    select_better(*chosen, trials, trial_fitness, num_successes, make_workspace(*positions.shape[1:], 0))
+    return *chosen, num_successes
 
 
-def bred(parents, *arguments) -> np.ndarray:
-    trials = np.empty_like(parents)
-    breed(parents, *arguments, trials)
-    return trials
+def uniforms_for(size: int, dimension: int, repair: str) -> int:
+    return num_uniforms(size, dimension, BOUND_REPAIRS[repair])
+
+
+def bred(parents, actions, num_pbest, uniforms, lower, upper, repair) -> np.ndarray:
+    workspace, trials = make_workspace(*parents.shape, repair), make_trials(1, *parents.shape)
+    workspace.uniforms[: len(uniforms)] = uniforms
+    breed(parents, actions, num_pbest, lower, upper, repair, workspace, trials, 0)
+    return trials[: parents.size].reshape(parents.shape)
 
 
 def test_generation_by_hand():
     parents, actions = np.array([[0.0], [1.0], [3.0], [7.0]]), np.repeat([0.5, 1.0], 4)
-    uniforms = np.zeros(num_uniforms(4, 1, "midpoint"))
+    uniforms = np.zeros(uniforms_for(4, 1, "midpoint"))
     # p-best is rank 1 of one candidate; the smallest uniforms pick the first rows that are free: r1 then r2
     trials = bred(parents, actions, 1, uniforms, np.array([-10.0]), np.array([10.0]), BOUND_REPAIRS["midpoint"])
     # x_i + 0.5 (0 - x_i) + 0.5 (x_r1 - x_r2) with (r1, r2) = (1, 2), (0, 2), (0, 1), (0, 1)
@@ -67,7 +77,7 @@ def test_generation_by_hand():
 
 def test_first_half_of_the_actions_scales_and_second_half_crosses():
     parents = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 3.0], [7.0, 7.0]])
-    uniforms = np.full(num_uniforms(4, 2, "midpoint"), 0.5)
+    uniforms = np.full(uniforms_for(4, 2, "midpoint"), 0.5)
     bounds = (np.full(2, -10.0), np.full(2, 10.0))
     only_factors = bred(parents, np.repeat([1.0, 0.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
     only_rates = bred(parents, np.repeat([0.0, 1.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
@@ -75,13 +85,14 @@ def test_first_half_of_the_actions_scales_and_second_half_crosses():
     np.testing.assert_array_equal(only_rates, parents)  # all coordinates of donors that equal their parents
 
 
+@pytest.mark.parametrize("dimension", [1, 5, 8, 10, 16, 19])
 @pytest.mark.parametrize("repair", BOUND_REPAIRS)
-def test_one_pass_equals_the_operators_one_after_the_other(repair):
+def test_one_pass_equals_the_operators_one_after_the_other(repair, dimension):
     rng = np.random.default_rng(3)
-    size, dimension, num_pbest = 12, 5, 4
+    size, num_pbest = 12, 4
     parents, actions = rng.uniform(-1, 1, (size, dimension)), rng.random(2 * size)
     actions[size], actions[size + 1] = 0.0, 1.0
-    uniforms = rng.random(num_uniforms(size, dimension, repair))
+    uniforms = rng.random(uniforms_for(size, dimension, repair))
     lower, upper = np.full(dimension, -1.0), np.full(dimension, 1.0)
     pbest = operators.pick_leading(uniforms[:size], num_pbest)
     r1, r2 = operators.pick_distinct(uniforms[size : 3 * size].reshape(2, size), size)
@@ -109,6 +120,23 @@ def test_selection_keeps_the_better_accepts_ties_and_sorts():
     np.testing.assert_array_equal(next_fitness, [[0.5, 1.0, 2.0]])
     np.testing.assert_array_equal(next_positions[0, :, 0], [30.0, 10.0, 2.0])
     np.testing.assert_array_equal(num_successes, [2])
+
+
+@pytest.mark.parametrize("dimension", [1, 5, 8, 10, 16, 19])
+@pytest.mark.parametrize("size", [4, 50, 150])
+def test_selection_equals_numpy_and_leaves_neighbouring_runs_alone(size, dimension):
+    rng = np.random.default_rng(size + dimension)
+    positions, trials = rng.random((2, 3, size, dimension))
+    fitness = np.sort(rng.integers(0, size, (3, size)), axis=1).astype(np.float64)  # with ties
+    trial_fitness = rng.integers(0, 2 * size, (3, size)).astype(np.float64)
+    replaced = trial_fitness <= fitness
+    better = np.where(replaced, trial_fitness, fitness)
+    order = np.argsort(better, axis=1, kind="stable")
+    survivors = np.where(replaced[:, :, None], trials, positions)
+    next_positions, next_fitness, num_successes = select(positions, fitness, trials, trial_fitness)
+    np.testing.assert_array_equal(next_fitness, np.take_along_axis(better, order, axis=1))
+    np.testing.assert_array_equal(next_positions, np.take_along_axis(survivors, order[:, :, None], axis=1))
+    np.testing.assert_array_equal(num_successes, replaced.sum(axis=1))
 
 
 @pytest.mark.parametrize("repair", BOUND_REPAIRS)
@@ -151,7 +179,7 @@ def test_a_run_in_a_batch_equals_the_run_alone(sphere, repair):
 
 def test_pbest_comes_from_the_leading_individuals_only():
     parents = np.arange(20.0)[:, None]
-    uniforms = np.random.default_rng(0).random(num_uniforms(20, 1, "clip"))
+    uniforms = np.random.default_rng(0).random(uniforms_for(20, 1, "clip"))
     uniforms[20:60] = 0.0  # r1 and r2 fixed: the donors differ only through p-best
     trials = bred(parents, np.ones(40), 3, uniforms, np.array([-99.0]), np.array([99.0]), BOUND_REPAIRS["clip"])
     # with F = 1 the donor is x_pbest + x_r1 - x_r2, and x_r1 - x_r2 = -1 from the fourth individual on
