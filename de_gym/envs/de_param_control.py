@@ -149,14 +149,15 @@ budget is spent, or a constant fraction |
         actions = check_actions(action, (2 * settings.population_size,))[None]
         state = self._state
         rewards = process.advance(state, self._problems, actions, settings)
-        endings = process.find_endings(state, settings)
-        terminated, truncated = bool(endings[0][0]), bool(endings[1][0])
+        (terminated,), (truncated,) = process.find_endings(state, settings).tolist()
         self._state = None if terminated or truncated else state
         if self._picture is not None:
             self._picture.record(state.population.positions[0].copy(), float(state.best_error[0]), actions[0])
             self._render_if_human()
-        info = self._info(state) | {key: value.item() for key, value in describe_step(state, actions).items()}
-        return process.observe(state, settings)[0], float(rewards[0]), terminated, truncated, info
+        info = self._info(state)
+        for key, value in describe_step(state, actions).items():
+            info[key] = value.item()
+        return process.observe(state, settings)[0], rewards.item(), terminated, truncated, info
 
     def render(self) -> NDArray[np.uint8] | None:
         """Return the picture of the run so far, or show it in a window."""
@@ -186,9 +187,10 @@ budget is spent, or a constant fraction |
 
     def _info(self, state: process.RunState) -> dict[str, Any]:
         described = describe(state)
-        position = described.pop("best_position")[0]
-        info = {key: value.item() for key, value in described.items()}
-        return info | {"best_position": position, "function": self._function}
+        position = described.pop("best_position")[0].copy()
+        info: dict[str, Any] = {key: value.item() for key, value in described.items()}
+        info["best_position"], info["function"] = position, self._function
+        return info
 
 
 def check_render_mode(render_mode: str | None, allowed: list[str]) -> None:
@@ -217,20 +219,21 @@ def draw_start(task: Task, rng: np.random.Generator, number: object | None) -> t
 
 
 def describe(state: process.RunState) -> dict[str, NDArray[Any]]:
-    """Return what ``info`` says of a state, as arrays over R runs."""
+    """Return what ``info`` says of a state, as arrays over R runs that the next generation overwrites."""
     population = state.population
     return {
-        "best_error": state.best_error.copy(),
-        "best_fitness": population.best_fitness.copy(),
-        "best_position": population.best_position.copy(),
-        "evaluations": population.evaluations.copy(),
-        "generation": population.generation.copy(),
+        "best_error": state.best_error,
+        "best_fitness": population.best_fitness,
+        "best_position": population.best_position,
+        "evaluations": population.evaluations,
+        "generation": population.generation,
     }
 
 
 def describe_step(state: process.RunState, actions: FloatArray) -> dict[str, FloatArray]:
     """Return what ``info`` says of the last generation, as arrays over R runs."""
-    mean_factors, mean_rates = _mean_halves(actions)
+    mean_factors, mean_rates = means = np.empty((2, len(actions)))
+    _mean_halves(actions, means)
     return {
         "success_rate": state.population.num_successes / state.population.fitness.shape[1],
         "mean_scale_factor": mean_factors,
@@ -239,14 +242,12 @@ def describe_step(state: process.RunState, actions: FloatArray) -> dict[str, Flo
 
 
 @compiled
-def _mean_halves(actions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the means of the first and of the second half of each row."""
+def _mean_halves(actions: FloatArray, means: FloatArray) -> None:
+    """Write the means of the first and of the second half of each row to ``means`` (2, R)."""
     num_runs, half = actions.shape[0], actions.shape[1] // 2
-    means = np.empty((2, num_runs))
     for run in range(num_runs):
         first_sum = second_sum = 0.0
         for i in range(half):
             first_sum += actions[run, i]
             second_sum += actions[run, half + i]
         means[0, run], means[1, run] = first_sum / half, second_sum / half
-    return means[0], means[1]

@@ -9,13 +9,11 @@ from de_gym.compiling import compiled
 
 
 @compiled
-def fall_linearly(evaluations: IntArray, max_evaluations: int, population_size: int) -> IntArray:
-    """Return ceil(pN) candidates per run, shape (R,), with p falling from 1 to 2/N as the budget is spent."""
-    counts = np.empty_like(evaluations)
+def fall_linearly(evaluations: IntArray, max_evaluations: int, population_size: int, counts: IntArray) -> None:
+    """Write ceil(pN) candidates per run to ``counts`` (R,), with p falling from 1 to 2/N as the budget is spent."""
     for run in range(len(evaluations)):
         fraction = 1.0 - (1.0 - 2.0 / population_size) * (evaluations[run] / max_evaluations)
         counts[run] = count_candidates(fraction, population_size)
-    return counts
 
 
 @compiled
@@ -30,6 +28,9 @@ PBEST_SCHEDULES = {"linear": fall_linearly}
 
 def num_pbest(pbest: str | float, evaluations: IntArray, max_evaluations: int, population_size: int) -> IntArray:
     """Return the number of p-best candidates of each run, shape (R,)."""
+    counts = np.empty_like(evaluations)
     if isinstance(pbest, str):
-        return PBEST_SCHEDULES[pbest](evaluations, max_evaluations, population_size)
-    return np.full(len(evaluations), count_candidates(pbest, population_size))
+        PBEST_SCHEDULES[pbest](evaluations, max_evaluations, population_size, counts)
+    else:
+        counts[:] = count_candidates(pbest, population_size)
+    return counts

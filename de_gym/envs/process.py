@@ -222,8 +222,8 @@ def observation_high(settings: EnvSettings) -> Float32Array:
     return np.concatenate(highs)
 
 
-def find_endings(state: RunState, settings: EnvSettings) -> tuple[BoolArray, BoolArray]:
-    """Return which runs have terminated and which have been truncated, both of shape (R,).
+def find_endings(state: RunState, settings: EnvSettings) -> BoolArray:
+    """Return which runs have terminated, and which have been truncated, shape (2, R).
 
     A run has terminated when it is solved, or when its budget does not pay for another generation. It is truncated
     when it reaches the generation limit without having terminated.
@@ -231,7 +231,8 @@ def find_endings(state: RunState, settings: EnvSettings) -> tuple[BoolArray, Boo
     population = state.population
     last_affordable = settings.max_evaluations - settings.population_size
     last_generation = _NO_LIMIT if settings.max_generations is None else settings.max_generations
-    return _find_endings(
+    endings = np.empty((2, len(state.keys)), np.bool_)
+    _find_endings(
         state.best_error,
         state.has_optimum,
         population.evaluations,
@@ -239,7 +240,9 @@ def find_endings(state: RunState, settings: EnvSettings) -> tuple[BoolArray, Boo
         settings.target_error,
         last_affordable,
         last_generation,
+        endings,
     )
+    return endings
 
 
 _NO_LIMIT = np.iinfo(np.int64).max
@@ -254,13 +257,12 @@ def _find_endings(
     target_error: float,
     last_affordable: int,
     last_generation: int,
-) -> tuple[BoolArray, BoolArray]:
-    terminated, truncated = np.empty_like(has_optimum), np.empty_like(has_optimum)
+    endings: BoolArray,
+) -> None:
     for run in range(len(best_error)):
         solved = has_optimum[run] and best_error[run] < target_error
-        terminated[run] = solved or evaluations[run] > last_affordable
-        truncated[run] = generation[run] >= last_generation and not terminated[run]
-    return terminated, truncated
+        endings[0, run] = solved or evaluations[run] > last_affordable
+        endings[1, run] = generation[run] >= last_generation and not endings[0, run]
 
 
 def take_runs(state: RunState, runs: IntArray) -> RunState:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.compiling import compiled
+from de_gym.compiling import compiled, inlined
 from de_gym.envs.observations import fitness_histogram, mean_past_histogram, normalize_fitness, push_histogram
-from de_gym.evolution import KeyArray, Workspace, breed_all, make_trials, make_workspace, select_better
+from de_gym.evolution import KeyArray, Workspace, breed_all, make_rows, make_workspace, select_better
 from de_gym.problems.kernel import evaluate_programs
 
-# Runs advanced together: few, so that they stay in the processor's first caches from breeding to selection, and
-# enough that runs of one function fill the blocks of points that the kernel evaluates at once.
-_RUNS_AT_ONCE = 4
+# Runs advanced together: few, so that they stay in the processor's inner caches from breeding to selection, and
+# enough that the code of each of these steps is not fetched anew for every run.
+_RUNS_AT_ONCE = 16
 
 
 @compiled
@@ -48,10 +48,19 @@ def breed_runs(
 ) -> FloatArray:
     """Return the trials of ``breed_all``, shape (R, N, D)."""
     num_runs, size, dimension = positions.shape
-    trials = make_trials(num_runs, size, dimension)
+    parents, trials = make_rows(num_runs * size, dimension), make_rows(num_runs * size, dimension)
+    copy_rows(positions, parents)
     workspace = make_workspace(size, dimension, repair)
-    breed_all(positions, actions, num_pbest, keys, generation, lower, upper, repair, workspace, trials)
-    return trials[: num_runs * size * dimension].reshape(num_runs, size, dimension)
+    breed_all(parents, actions, num_pbest, keys, generation, lower, upper, repair, workspace, trials)
+    return trials[: positions.size].reshape(positions.shape)
+
+
+@inlined
+def copy_rows(positions: FloatArray, rows: FloatArray) -> None:
+    """Copy positions (R, N, D) to the front of a flat array."""
+    numbers = positions.reshape(-1)
+    for index in range(numbers.shape[0]):
+        rows[index] = numbers[index]
 
 
 @compiled
@@ -68,13 +77,14 @@ def absorb_runs(
     mean_past: FloatArray,
     best_error: FloatArray,
     reference: FloatArray,
+    parents: FloatArray,
     trials: FloatArray,
     trial_fitness: FloatArray,
     workspace: Workspace,
 ) -> None:
-    """Turn the arrays of a ``RunState`` into those one generation later."""
+    """Turn the arrays of a ``RunState`` into those one generation later; see ``select_better``."""
     push_histogram(history, generation, histogram, has_window)
-    select_better(positions, fitness, trials, trial_fitness, num_successes, workspace)
+    select_better(parents, trials, trial_fitness, positions, fitness, num_successes, workspace)
     for run in range(len(generation)):
         evaluations[run] += fitness.shape[1]
         generation[run] += 1
@@ -112,7 +122,8 @@ def absorb_all(
         mean_past,
         best_error,
         reference,
-        trials,
+        positions.copy().reshape(-1),
+        trials.reshape(-1),
         trial_fitness,
         make_workspace(positions.shape[1], positions.shape[2], 0),
     )
@@ -144,13 +155,15 @@ def advance_runs(
 ) -> None:
     """Breed, evaluate and absorb where the problems of all runs are compiled."""
     num_runs, size, dimension = positions.shape
-    trials = make_trials(_RUNS_AT_ONCE, size, dimension)
-    values = np.empty((_RUNS_AT_ONCE, size))
+    num_at_once = min(num_runs, _RUNS_AT_ONCE)
+    parents, trials = make_rows(num_at_once * size, dimension), make_rows(num_at_once * size, dimension)
+    values = np.empty((num_at_once, size))
     workspace = make_workspace(size, dimension, repair)
     for first in range(0, num_runs, _RUNS_AT_ONCE):
         end = min(first + _RUNS_AT_ONCE, num_runs)
+        copy_rows(positions[first:end], parents)
         breed_all(
-            positions[first:end],
+            parents,
             actions[first:end],
             num_pbest[first:end],
             keys[first:end],
@@ -177,7 +190,8 @@ def advance_runs(
             mean_past[first:end],
             best_error[first:end],
             reference[first:end],
-            points,
+            parents,
+            trials,
             point_values,
             workspace,
         )

@@ -165,22 +165,21 @@ def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
         array = array.astype(np.float64)
     if array.shape != shape:
         raise ValueError(f"Actions must have shape {shape}, got {array.shape}.")
-    clipped, has_nan = _clip_to_unit(array)
-    if has_nan:
+    clipped = np.empty(shape)
+    if _clip_to_unit(array, clipped):
         raise ValueError("Actions must be numbers in [0, 1], got NaN.")
     return clipped
 
 
 @compiled
-def _clip_to_unit(actions: FloatArray | Float32Array) -> tuple[FloatArray, bool]:
-    """Return actions clipped to [0, 1], and whether one of them is NaN."""
-    clipped, has_nan = np.empty(actions.shape), False
-    entries, results = actions.reshape(-1), clipped.reshape(-1)
+def _clip_to_unit(actions: FloatArray | Float32Array, clipped: FloatArray) -> bool:
+    """Write actions clipped to [0, 1] to ``clipped``, and return whether one of them is NaN."""
+    entries, results, has_nan = actions.reshape(-1), clipped.reshape(-1), False
     for index in range(entries.shape[0]):
         entry = entries[index]
         results[index] = min(max(entry, 0.0), 1.0)
         has_nan |= entry != entry
-    return clipped, has_nan
+    return has_nan
 
 
 def check_options(options: dict[str, Any] | None, allowed: tuple[str, ...]) -> dict[str, Any]:

@@ -110,7 +110,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             self._restart(np.flatnonzero(restarting), None, None)
         state = self._running_state()
         # A fresh run cannot have ended: the settings pay for at least one generation; a solved start is played on.
-        terminated, truncated = (ended & ~restarting for ended in process.find_endings(state, settings))
+        terminated, truncated = process.find_endings(state, settings) & ~restarting
         infos = self._infos(state, checked, ~restarting)
         observations = process.observe(state, settings)
         self._has_ended = terminated | truncated
@@ -227,7 +227,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         everywhere = np.ones(self.num_envs, np.bool_)
         infos: dict[str, Any] = {}
         for key, values in describe(state).items():
-            infos |= {key: values, f"_{key}": everywhere.copy()}
+            infos |= {key: values.copy(), f"_{key}": everywhere.copy()}
         infos |= {"function": self.task.numbers[self._positions_in_task], "_function": everywhere}
         if actions is not None and stepped is not None:
             for key, values in describe_step(state, actions).items():

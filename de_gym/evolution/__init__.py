@@ -5,7 +5,7 @@ from de_gym.evolution.generation import (
     BOUND_REPAIRS,
     Workspace,
     breed_all,
-    make_trials,
+    make_rows,
     make_workspace,
     select_better,
 )
@@ -22,7 +22,7 @@ __all__ = [
     "draw_normals",
     "draw_uniforms",
     "initialize",
-    "make_trials",
+    "make_rows",
     "make_workspace",
     "scale_to_bounds",
     "select_better",

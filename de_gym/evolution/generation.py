@@ -34,26 +34,23 @@ _ALWAYS = -2.0
 class Workspace(NamedTuple):
     """Memory for one run's generation, used again for every run: fresh arrays would cost as much as their contents.
 
-    Coordinates are computed WIDTH at a time, row after row; what is computed behind a row's end is overwritten by the
-    next row. Flat arrays therefore have room for WIDTH more numbers.
-
     Attributes:
         states: States of the random streams.
         uniforms: All random numbers of the generation: p-best, r1, r2, forced coordinate, crossover, resampling.
-        picks: p-best, r1, r2 and forced coordinate of every individual, shape (4, N).
+        picks: Rows of p-best, r1 and r2, then forced coordinates, of every individual, shape (4, N).
         taken: Working memory of ``pick_distinct_into``, shape (2, N).
-        parents: Copy of the positions, flat.
         bounds: Lower bounds, then upper bounds from number ``len(bounds) // 2`` on.
         values: Values of those who survive, shape (N,).
+        ranked: The same, best first, shape (N,).
     """
 
     states: KeyArray
     uniforms: FloatArray
     picks: IntArray
     taken: IntArray
-    parents: FloatArray
     bounds: FloatArray
     values: FloatArray
+    ranked: FloatArray
 
 
 @compiled
@@ -61,11 +58,11 @@ def make_workspace(size: int, dimension: int, repair: int) -> Workspace:
     """Return memory for runs of ``size`` individuals with ``dimension`` coordinates."""
     return Workspace(
         np.empty((4, NUM_STREAMS), np.uint64),
-        np.empty(whole_turns(num_uniforms(size, dimension, repair)) + WIDTH),
+        np.zeros(whole_turns(num_uniforms(size, dimension, repair)) + WIDTH),
         np.empty((4, size), np.int64),
         np.empty((2, size), np.int64),
-        np.zeros(size * dimension + WIDTH),
         np.zeros(2 * (dimension + WIDTH)),
+        np.empty(size),
         np.empty(size),
     )
 
@@ -77,14 +74,20 @@ def num_uniforms(size: int, dimension: int, repair: int) -> int:
 
 
 @compiled
-def make_trials(num_runs: int, size: int, dimension: int) -> FloatArray:
-    """Return room for the trials of ``num_runs`` runs, flat."""
-    return np.zeros(num_runs * size * dimension + WIDTH)
+def make_rows(count: int, dimension: int) -> FloatArray:
+    """Return a flat array for ``count`` rows of coordinates.
+
+    Coordinates are computed WIDTH at a time, row after row; what is computed behind a row's end is overwritten by the
+    next row. Behind the last row there is room for that.
+    """
+    rows = np.empty(count * dimension + WIDTH)
+    rows[count * dimension :] = 0.0
+    return rows
 
 
 @compiled
 def breed_all(
-    positions: FloatArray,
+    parents: FloatArray,
     actions: FloatArray,
     num_pbest: IntArray,
     keys: KeyArray,
@@ -95,152 +98,149 @@ def breed_all(
     workspace: Workspace,
     trials: FloatArray,
 ) -> None:
-    """Write the trials of R runs, whose arguments of ``breed`` stand in the rows of the arrays.
+    """Write the trials of R runs; arguments as in ``breed``.
 
-    Each run draws its uniforms from the streams of its key and generation number.
+    Each run draws its uniforms from the streams of its key and generation number, both of shape (R,).
     """
-    num_runs, size, dimension = positions.shape
-    drawn = workspace.uniforms[: whole_turns(num_uniforms(size, dimension, repair))]
-    for run in range(num_runs):
+    size = actions.shape[1] // 2
+    drawn = workspace.uniforms[: whole_turns(num_uniforms(size, lower.shape[1], repair))]
+    for run in range(actions.shape[0]):
         seed_streams(keys[run], generation[run], workspace.states)
         fill_uniforms(workspace.states, drawn)
-        bounds = lower[run], upper[run]
-        start = run * size * dimension
-        breed(positions[run], actions[run], num_pbest[run], *bounds, repair, workspace, trials, start)
+        breed(run, parents, actions, num_pbest, lower, upper, repair, workspace, trials)
 
 
 @compiled
 def breed(
+    run: int,
     parents: FloatArray,
     actions: FloatArray,
-    num_pbest: int,
+    num_pbest: IntArray,
     lower: FloatArray,
     upper: FloatArray,
     repair: int,
     workspace: Workspace,
     trials: FloatArray,
-    start: int,
 ) -> None:
-    """Write the trials of one run.
+    """Write the trials of one of R runs.
 
     Mutation, repair and crossover are done in one pass over the coordinates. Parents lie inside the box, so repairing
     a donor before crossover gives what repairing the trial after it would.
 
     Args:
-        parents: Shape (N, D), best individual first.
-        actions: F of every rank, then CR of every rank, shape (2N,).
-        num_pbest: Number of leading individuals that count as p-best.
-        lower: Lower bounds, shape (D,).
-        upper: Upper bounds, shape (D,).
+        run: Which run.
+        parents: Positions of all runs, best individual first, in an array of ``make_rows``.
+        actions: F of every rank, then CR of every rank, shape (R, 2N).
+        num_pbest: Number of leading individuals that count as p-best, shape (R,).
+        lower: Lower bounds, shape (R, D).
+        upper: Upper bounds, shape (R, D).
         repair: A value of ``BOUND_REPAIRS``.
         workspace: Holds the uniforms; everything else in it is overwritten.
-        trials: Where the result goes, flat, as ``make_trials`` returns it.
-        start: Index of the first trial's first coordinate in ``trials``.
+        trials: Where the result goes, an array of ``make_rows``.
     """
-    size, dimension = parents.shape
-    _pick(size, dimension, num_pbest, workspace)
-    _copy(parents, workspace.parents)
+    size, dimension = actions.shape[1] // 2, lower.shape[1]
+    _pick(size, dimension, num_pbest[run], workspace)
     half = len(workspace.bounds) // 2
     for j in range(dimension):
-        workspace.bounds[j], workspace.bounds[half + j] = lower[j], upper[j]
-    rows, bounds, target = pointer_to(workspace.parents), pointer_to(workspace.bounds), pointer_to(trials)
+        workspace.bounds[j], workspace.bounds[half + j] = lower[run, j], upper[run, j]
+    rows, bounds, target = pointer_to(parents), pointer_to(workspace.bounds), pointer_to(trials)
     uniforms, picks = pointer_to(workspace.uniforms), pointer_to(workspace.picks)
+    start = run * size * dimension
     for i in range(size):
-        row = i * dimension
-        best, plus, minus = picks[i] * dimension, picks[size + i] * dimension, picks[2 * size + i] * dimension
-        factor, rate = actions[i], positive_or_never(actions[size + i])
+        row = start + i * dimension
+        best, plus = start + picks[i] * dimension, start + picks[size + i] * dimension
+        minus = start + picks[2 * size + i] * dimension
+        factor, rate = actions[run, i], positive_or_never(actions[run, size + i])
         for j in range(0, dimension, WIDTH):
             parent = load_from(rows, row + j)
             others = load_from(rows, best + j), load_from(rows, plus + j), load_from(rows, minus + j)
             donor = move_to_pbest(parent, *others, factor, factor)
             if repair == _MIDPOINT:
                 donor = to_midpoint(donor, parent, load_from(bounds, j), load_from(bounds, half + j))
-            is_crossed = load_from(uniforms, 4 * size + row + j) <= rate
-            store_from(target, start + row + j, choose(is_crossed, donor, parent))
+            is_crossed = load_from(uniforms, 4 * size + i * dimension + j) <= rate
+            store_from(target, row + j, choose(is_crossed, donor, parent))
     if repair != _MIDPOINT:
-        _repair_others(
-            trials[start : start + size * dimension].reshape(size, dimension), lower, upper, repair, workspace
-        )
-
-
-@inlined
-def _pick(size: int, dimension: int, num_pbest: int, workspace: Workspace) -> None:
-    """Choose p-best, r1, r2 and the forced coordinate, whose uniform is set to one that always crosses."""
-    uniforms, picks = workspace.uniforms, workspace.picks
-    pick_distinct_into(uniforms[size : 3 * size].reshape(2, size), size, picks[1:3], workspace.taken)
-    pbest, forced = picks[0], picks[3]
-    for i in range(size):
-        pbest[i] = pick_index(uniforms[i], num_pbest)
-    for i in range(size):
-        forced[i] = i * dimension + pick_index(uniforms[3 * size + i], dimension)
-    crossing = uniforms[4 * size :]
-    for i in range(size):
-        crossing[forced[i]] = _ALWAYS
-
-
-@inlined
-def _copy(rows: FloatArray, flat: FloatArray) -> None:
-    """Copy contiguous ``rows`` (N, D) to the front of ``flat``."""
-    numbers = rows.reshape(-1)
-    for index in range(numbers.shape[0]):
-        flat[index] = numbers[index]
+        _repair_others(run, size, lower, upper, repair, workspace, trials)
 
 
 @compiled
-def _repair_others(trials: FloatArray, lower: FloatArray, upper: FloatArray, repair: int, workspace: Workspace) -> None:
-    """Bring trials (N, D) back into the box by a rule that has no vector form."""
-    size, dimension = trials.shape
-    fresh = workspace.uniforms[size * (4 + dimension) :]
+def _pick(size: int, dimension: int, num_pbest: int, workspace: Workspace) -> None:
+    """Choose p-best, r1, r2 and the forced coordinate, whose uniform is set to one that always crosses."""
+    pick_distinct_into(workspace.uniforms[size:], 2, size, size, workspace.picks[1:], workspace.taken)
+    uniforms, picks = pointer_to(workspace.uniforms), pointer_to(workspace.picks)
+    for i in range(size):
+        picks[i] = pick_index(uniforms[i], num_pbest)
+    for i in range(size):
+        picks[3 * size + i] = pick_index(uniforms[3 * size + i], dimension)
+    for i in range(size):
+        uniforms[4 * size + i * dimension + picks[3 * size + i]] = _ALWAYS
+
+
+@compiled
+def _repair_others(
+    run: int,
+    size: int,
+    lower: FloatArray,
+    upper: FloatArray,
+    repair: int,
+    workspace: Workspace,
+    trials: FloatArray,
+) -> None:
+    """Bring the trials of one run back into the box by a rule that has no vector form."""
+    dimension = lower.shape[1]
     for i in range(size):
         for j in range(dimension):
-            value, low, high = trials[i, j], lower[j], upper[j]
+            at = (run * size + i) * dimension + j
+            low, high = lower[run, j], upper[run, j]
             if repair == _CLIP:
-                trials[i, j] = to_bound(value, low, high)
+                trials[at] = to_bound(trials[at], low, high)
             elif repair == _REFLECT:
-                trials[i, j] = to_mirror(value, low, high)
+                trials[at] = to_mirror(trials[at], low, high)
             else:
-                trials[i, j] = to_fresh(value, fresh[i * dimension + j], low, high)
+                fresh = workspace.uniforms[size * (4 + dimension) + i * dimension + j]
+                trials[at] = to_fresh(trials[at], fresh, low, high)
 
 
 @compiled
 def select_better(
-    positions: FloatArray,
-    fitness: FloatArray,
+    parents: FloatArray,
     trials: FloatArray,
     trial_fitness: FloatArray,
+    positions: FloatArray,
+    fitness: FloatArray,
     num_successes: IntArray,
     workspace: Workspace,
 ) -> None:
     """Turn R populations into the next ones, in place: a trial replaces its parent where it is not worse.
 
     Args:
+        parents: A flat copy of ``positions``.
+        trials: Flat as well, in the same order.
+        trial_fitness: Values of the trials, shape (R, N).
         positions: Shape (R, N, D), sorted best first before and after.
         fitness: Their values, shape (R, N).
-        trials: Shape (R, N, D).
-        trial_fitness: Their values, shape (R, N).
         num_successes: Receives the number of parents replaced in each run, shape (R,).
         workspace: Overwritten.
     """
     num_runs, size, dimension = positions.shape
-    values, order = workspace.values, workspace.picks[0]
-    parents, candidates, target = pointer_to(workspace.parents), pointer_to(trials), pointer_to(positions)
+    old_rows, new_rows, target = pointer_to(parents), pointer_to(trials), pointer_to(positions)
+    values, ranked = pointer_to(workspace.values), pointer_to(workspace.ranked)
+    order, replaced = pointer_to(workspace.picks), pointer_to(workspace.taken)
     for run in range(num_runs):
-        replaced = 0
+        num_replaced = 0
         for i in range(size):
-            values[i] = min(fitness[run, i], trial_fitness[run, i])
-            replaced += trial_fitness[run, i] <= fitness[run, i]
-        num_successes[run] = replaced
-        _copy(positions[run], workspace.parents)
+            is_better = trial_fitness[run, i] <= fitness[run, i]
+            values[i] = choose(is_better, trial_fitness[run, i], fitness[run, i])
+            replaced[i] = is_better
+            num_replaced += is_better
+        num_successes[run] = num_replaced
+        rank_into(workspace.values, workspace.picks[0], workspace.ranked)
         start = run * size * dimension
-        for i in range(size):
-            workspace.picks[1, i] = trial_fitness[run, i] <= fitness[run, i]
-        rank_into(values, order, fitness[run])
         for rank in range(size):
-            individual = order[rank]
-            if workspace.picks[1, individual]:
-                survivors, row = candidates, start + individual * dimension
-            else:
-                survivors, row = parents, individual * dimension
+            fitness[run, rank] = ranked[rank]
+            # Two addresses, one of them chosen: no branch that random data would make the processor mispredict.
+            row = start + order[rank] * dimension
+            survivors = new_rows if replaced[order[rank]] else old_rows
             _copy_row(survivors, row, target, start + rank * dimension, dimension)
 
 

@@ -18,6 +18,7 @@ from de_gym.evolution.coordinates import (
     to_midpoint,
     to_mirror,
 )
+from de_gym.problems.lanes import pointer_to
 
 # Up to this size insertion is the faster of two stable sorts, the more so on populations that are nearly sorted.
 _INSERTION_LIMIT = 128
@@ -51,39 +52,39 @@ def pick_distinct(uniforms: FloatArray, last_size: int) -> IntArray:
         Indices, shape (K, N): the first K - 1 below N, the last below ``last_size``.
     """
     picked, taken = np.empty(uniforms.shape, np.int64), np.empty(uniforms.shape, np.int64)
-    pick_distinct_into(uniforms, last_size, picked, taken)
+    pick_distinct_into(uniforms, *uniforms.shape, last_size, picked, taken)
     return picked
 
 
 @compiled
-def pick_distinct_into(uniforms: FloatArray, last_size: int, picked: IntArray, taken: IntArray) -> None:
-    """Write what ``pick_distinct`` returns to ``picked``; ``taken`` is working memory of the same shape.
+def pick_distinct_into(
+    uniforms: FloatArray, num_picks: int, size: int, last_size: int, picked: IntArray, taken: IntArray
+) -> None:
+    """Write what ``pick_distinct`` returns to ``picked``; ``taken`` is working memory of the same length.
 
-    Every loop runs over all individuals without branches, so that it compiles to vector instructions.
+    All arrays are taken as flat. Every loop runs over all individuals without branches, so that it compiles to vector
+    instructions.
     """
-    num_picks, size = uniforms.shape
+    drawn, indices, columns = pointer_to(uniforms), pointer_to(picked), pointer_to(taken)
     # Column i of ``taken`` lists what individual i may not pick again, ascending: itself, then its picks so far.
-    itself = taken[0]
     for i in range(size):
-        itself[i] = i
+        columns[i] = i
     for pick in range(num_picks):
-        choices = last_size if pick == num_picks - 1 else size
-        drawn, indices = uniforms[pick], picked[pick]
+        choices, first = last_size if pick == num_picks - 1 else size, pick * size
         for i in range(size):
-            indices[i] = pick_index(drawn[i], choices - pick - 1)
+            indices[first + i] = pick_index(drawn[first + i], choices - pick - 1)
         # Step over the rows taken so far, in ascending order: uniform over the others without redrawing.
-        for position in range(pick + 1):
-            row = taken[position]
+        for row in range(0, first + size, size):
             for i in range(size):
-                indices[i] += indices[i] >= row[i]
+                indices[first + i] += indices[first + i] >= columns[row + i]
         if pick < num_picks - 1:
-            taken[pick + 1] = indices
-            for position in range(pick, -1, -1):
-                lower, upper = taken[position], taken[position + 1]
+            for i in range(size):
+                columns[first + size + i] = indices[first + i]
+            for row in range(first, -1, -size):
                 for i in range(size):
-                    one, other = lower[i], upper[i]
-                    lower[i] = min(one, other)
-                    upper[i] = max(one, other)
+                    one, other = columns[row + i], columns[row + size + i]
+                    columns[row + i] = min(one, other)
+                    columns[row + size + i] = max(one, other)
 
 
 @compiled

@@ -16,6 +16,7 @@ from typing import Any, Final
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
 WIDTH: Final = 8
@@ -255,6 +256,8 @@ def pointer_to(typing_context: Any, array: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return context.make_array(signature.args[0])(context, builder, values[0]).data
 
+    if array.layout != "C":
+        raise TypingError(f"Only contiguous arrays have a plain address, got {array}.")
     return types.CPointer(array.dtype)(array), generate
 
 
