@@ -11,9 +11,9 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import Float32Array, FloatArray
-from de_gym.compiling import compiled
 from de_gym.envs import process
 from de_gym.envs.rendering import RunPicture, Window, new_figure, to_pixels
+from de_gym.envs.run_state import RunState
 from de_gym.envs.task import Task, TaskOptions, check_actions, check_options, make_task
 from de_gym.evolution import KeyArray, draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.problems import ProblemBatch
@@ -112,7 +112,7 @@ budget is spent, or a constant fraction |
         self.observation_space, self.action_space = make_spaces(self.task)
         self.render_mode = render_mode
         self._problems: ProblemBatch | None = None
-        self._state: process.RunState | None = None
+        self._state: RunState | None = None
         self._function = 0
         self._picture: RunPicture | None = None
         self._window: Window | None = None
@@ -135,9 +135,7 @@ budget is spent, or a constant fraction |
         state = process.start(positions, fitness, self._problems.optimum, keys, self.task.settings)
         self._state = state
         if self.render_mode is not None:
-            self._picture = RunPicture(
-                self.task.problems[index], state.population.positions[0].copy(), float(state.best_error[0])
-            )
+            self._picture = RunPicture(self.task.problems[index], state.positions[0].copy(), float(state.best_error[0]))
             self._render_if_human()
         return process.observe(state, self.task.settings)[0], self._info(state)
 
@@ -146,18 +144,18 @@ budget is spent, or a constant fraction |
         if self._state is None or self._problems is None:
             raise ResetNeeded("`step` needs a running episode: call `reset` first.")
         settings = self.task.settings
-        actions = check_actions(action, (2 * settings.population_size,))[None]
+        actions, action_means = check_actions(action, (2 * settings.population_size,))
         state = self._state
-        rewards = process.advance(state, self._problems, actions, settings)
-        (terminated,), (truncated,) = process.find_endings(state, settings).tolist()
+        outcome = process.advance(state, self._problems, actions, settings)
+        (terminated,), (truncated,) = outcome.endings.tolist()
         self._state = None if terminated or truncated else state
         if self._picture is not None:
-            self._picture.record(state.population.positions[0].copy(), float(state.best_error[0]), actions[0])
+            self._picture.record(state.positions[0].copy(), float(state.best_error[0]), actions[0])
             self._render_if_human()
         info = self._info(state)
-        for key, value in describe_step(state, actions).items():
+        for key, value in describe_step(state, action_means).items():
             info[key] = value.item()
-        return process.observe(state, settings)[0], rewards.item(), terminated, truncated, info
+        return outcome.observations[0], outcome.rewards.item(), terminated, truncated, info
 
     def render(self) -> NDArray[np.uint8] | None:
         """Return the picture of the run so far, or show it in a window."""
@@ -185,7 +183,7 @@ budget is spent, or a constant fraction |
             self._picture.draw(self._window.figure)
             self._window.show(1 / self.metadata["render_fps"])
 
-    def _info(self, state: process.RunState) -> dict[str, Any]:
+    def _info(self, state: RunState) -> dict[str, Any]:
         described = describe(state)
         position = described.pop("best_position")[0].copy()
         info: dict[str, Any] = {key: value.item() for key, value in described.items()}
@@ -218,36 +216,21 @@ def draw_start(task: Task, rng: np.random.Generator, number: object | None) -> t
     return (drawn if number is None else task.position_of(number)), uniforms, keys
 
 
-def describe(state: process.RunState) -> dict[str, NDArray[Any]]:
+def describe(state: RunState) -> dict[str, NDArray[Any]]:
     """Return what ``info`` says of a state, as arrays over R runs that the next generation overwrites."""
-    population = state.population
     return {
         "best_error": state.best_error,
-        "best_fitness": population.best_fitness,
-        "best_position": population.best_position,
-        "evaluations": population.evaluations,
-        "generation": population.generation,
+        "best_fitness": state.fitness[:, 0],
+        "best_position": state.positions[:, 0],
+        "evaluations": state.evaluations,
+        "generation": state.generation,
     }
 
 
-def describe_step(state: process.RunState, actions: FloatArray) -> dict[str, FloatArray]:
+def describe_step(state: RunState, action_means: FloatArray) -> dict[str, FloatArray]:
     """Return what ``info`` says of the last generation, as arrays over R runs."""
-    mean_factors, mean_rates = means = np.empty((2, len(actions)))
-    _mean_halves(actions, means)
     return {
-        "success_rate": state.population.num_successes / state.population.fitness.shape[1],
-        "mean_scale_factor": mean_factors,
-        "mean_crossover_rate": mean_rates,
+        "success_rate": state.num_successes / state.fitness.shape[1],
+        "mean_scale_factor": action_means[0],
+        "mean_crossover_rate": action_means[1],
     }
-
-
-@compiled
-def _mean_halves(actions: FloatArray, means: FloatArray) -> None:
-    """Write the means of the first and of the second half of each row to ``means`` (2, R)."""
-    num_runs, half = actions.shape[0], actions.shape[1] // 2
-    for run in range(num_runs):
-        first_sum = second_sum = 0.0
-        for i in range(half):
-            first_sum += actions[run, i]
-            second_sum += actions[run, half + i]
-        means[0, run], means[1, run] = first_sum / half, second_sum / half

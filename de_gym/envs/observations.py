@@ -1,4 +1,7 @@
-"""What the controller sees: parts of the observation as pure functions; a new one is a function and an entry."""
+"""What the controller sees: parts of the observation as pure functions.
+
+A new one is a function, an entry in ``OBSERVATION_PARTS`` and a line in ``write_observations``.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from de_gym.arrays import FloatArray, IntArray
+from de_gym.arrays import Float32Array, FloatArray, IntArray
 from de_gym.compiling import compiled
-
-
-@dataclass(frozen=True, slots=True)
-class Features:
-    """What observation parts are made of, for R runs.
-
-    Attributes:
-        normalized_fitness: Fitness scaled to [0, 1] in each run, best first, shape (R, N).
-        histogram: Share of the population in each bin, or the number of individuals, shape (R, b).
-        mean_past_histogram: Mean of past histograms, in the same unit, shape (R, b).
-    """
-
-    normalized_fitness: FloatArray
-    histogram: FloatArray
-    mean_past_histogram: FloatArray
 
 
 @dataclass(frozen=True)
@@ -31,33 +19,74 @@ class ObservationPart:
     """One stretch of the observation vector.
 
     Attributes:
+        number: What the compiled code switches on.
         size: Number of entries, from population size and number of bins.
         high: Upper bound of the entries, from the scale of the bins; the lower bound is 0.
-        compute: The entries, shape (R, size).
     """
 
+    number: int
     size: Callable[[int, int], int]
     high: Callable[[float], float]
-    compute: Callable[[Features], FloatArray]
 
+
+_FITNESS, _HISTOGRAM, _MEAN_PAST_HISTOGRAM = range(3)
 
 OBSERVATION_PARTS: dict[str, ObservationPart] = {
     "fitness": ObservationPart(
+        number=_FITNESS,
         size=lambda population_size, num_bins: population_size,
         high=lambda bin_scale: 1.0,
-        compute=lambda features: features.normalized_fitness,
     ),
     "histogram": ObservationPart(
+        number=_HISTOGRAM,
         size=lambda population_size, num_bins: num_bins,
         high=lambda bin_scale: bin_scale,
-        compute=lambda features: features.histogram,
     ),
     "mean_past_histogram": ObservationPart(
+        number=_MEAN_PAST_HISTOGRAM,
         size=lambda population_size, num_bins: num_bins,
         high=lambda bin_scale: bin_scale,
-        compute=lambda features: features.mean_past_histogram,
     ),
 }
+
+
+@compiled
+def write_observations(
+    parts: IntArray,
+    bin_scale: float,
+    normalized: FloatArray,
+    histogram: FloatArray,
+    mean_past: FloatArray,
+    observations: Float32Array,
+) -> None:
+    """Write the observations of R runs.
+
+    Args:
+        parts: Numbers of the ``OBSERVATION_PARTS`` wanted, in order.
+        bin_scale: What a full bin of a histogram counts.
+        normalized: Fitness scaled to [0, 1] in each run, best first, shape (R, N).
+        histogram: Share of the population in each bin, shape (R, b).
+        mean_past: Mean of past histograms, shape (R, b).
+        observations: Where they go, shape (R, O).
+    """
+    start = 0
+    for part in parts:
+        if part == _FITNESS:
+            start = _write_part(normalized, 1.0, observations, start)
+        elif part == _HISTOGRAM:
+            start = _write_part(histogram, bin_scale, observations, start)
+        else:
+            start = _write_part(mean_past, bin_scale, observations, start)
+
+
+@compiled
+def _write_part(features: FloatArray, scale: float, observations: Float32Array, start: int) -> int:
+    """Write scaled ``features`` (R, k) to the columns from ``start`` on, and return the column behind them."""
+    size: int = features.shape[1]
+    for run in range(len(features)):
+        for index in range(size):
+            observations[run, start + index] = features[run, index] * scale
+    return start + size
 
 
 @compiled

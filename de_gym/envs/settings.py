@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
+import numpy as np
+
+from de_gym.arrays import IntArray
 from de_gym.envs.observations import OBSERVATION_PARTS
-from de_gym.envs.pbest import PBEST_SCHEDULES
+from de_gym.envs.pbest import CONSTANT_PBEST, PBEST_SCHEDULES
 from de_gym.envs.rewards import REWARDS
 from de_gym.evolution import BOUND_REPAIRS
 from de_gym.registry import lookup
@@ -71,6 +75,53 @@ class EnvSettings:
             raise ValueError(f"`observation` must name at least one part of {', '.join(OBSERVATION_PARTS)}, got none.")
         for part in self.observation:
             lookup("observation part", part, OBSERVATION_PARTS)
+
+    @cached_property
+    def codes(self) -> SettingsCodes:
+        """The settings as the numbers that compiled code takes, found once."""
+        has_schedule = isinstance(self.pbest, str)
+        parts = [OBSERVATION_PARTS[name] for name in self.observation]
+        return SettingsCodes(
+            bound_repair=BOUND_REPAIRS[self.bound_repair],
+            has_window=self.history_window is not None,
+            pbest_schedule=PBEST_SCHEDULES[str(self.pbest)] if has_schedule else CONSTANT_PBEST,
+            pbest_constant=math.nan if has_schedule else float(self.pbest),
+            max_evaluations=self.max_evaluations,
+            max_generations=_NO_LIMIT if self.max_generations is None else self.max_generations,
+            target_error=float(self.target_error),
+            reward=REWARDS[self.reward],
+            bin_scale=float(self.population_size) if self.histogram == "counts" else 1.0,
+            parts=np.array([part.number for part in parts]),
+            observation_size=sum(part.size(self.population_size, self.num_bins) for part in parts),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsCodes:
+    """``EnvSettings`` in numbers; attributes have the meaning of theirs.
+
+    Attributes:
+        pbest_schedule: A value of ``PBEST_SCHEDULES``, or ``CONSTANT_PBEST``.
+        pbest_constant: The constant fraction, if any.
+        bin_scale: What a full bin of a histogram counts: 1 as a fraction, N as a count.
+        parts: Numbers of the parts of the observation.
+        observation_size: Entries of an observation, O.
+    """
+
+    bound_repair: int
+    has_window: bool
+    pbest_schedule: int
+    pbest_constant: float
+    max_evaluations: int
+    max_generations: int
+    target_error: float
+    reward: int
+    bin_scale: float
+    parts: IntArray
+    observation_size: int
+
+
+_NO_LIMIT = 2**62
 
 
 def _at_least(name: str, value: int, minimum: int) -> None:

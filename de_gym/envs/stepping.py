@@ -1,12 +1,25 @@
-"""The compiled part of a step: breed, evaluate, select and summarise R runs, a few at a time, in place."""
+"""The compiled part of a step: breed, evaluate, select, summarise and judge R runs.
+
+Functions that Python calls take the arrays of a ``RunState`` one by one, because numba unpacks separate arrays several
+times faster than a tuple of them.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from de_gym.arrays import FloatArray, IntArray
+from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.compiling import compiled, inlined
-from de_gym.envs.observations import fitness_histogram, mean_past_histogram, normalize_fitness, push_histogram
+from de_gym.envs.observations import (
+    fitness_histogram,
+    mean_past_histogram,
+    normalize_fitness,
+    push_histogram,
+    write_observations,
+)
+from de_gym.envs.pbest import num_pbest
+from de_gym.envs.rewards import reward
+from de_gym.envs.run_state import RunState, slice_runs
 from de_gym.evolution import KeyArray, Workspace, breed_all, make_rows, make_workspace, select_better
 from de_gym.problems.kernel import evaluate_programs
 
@@ -18,115 +31,127 @@ _RUNS_AT_ONCE = 16
 @compiled
 def summarize(
     fitness: FloatArray,
-    reference: FloatArray,
     generation: IntArray,
     history: FloatArray,
-    has_window: bool,
-    normalized: FloatArray,
+    normalized_fitness: FloatArray,
     histogram: FloatArray,
     mean_past: FloatArray,
     best_error: FloatArray,
+    reference: FloatArray,
+    has_window: bool,
 ) -> None:
-    """Write what ``RunState`` derives from sorted fitness (R, N) and past histograms to the last four arguments."""
-    normalize_fitness(fitness, normalized)
-    fitness_histogram(normalized, histogram)
+    """Derive scaled fitness, histograms and best error from sorted fitness (R, N) and past histograms."""
+    normalize_fitness(fitness, normalized_fitness)
+    fitness_histogram(normalized_fitness, histogram)
     mean_past_histogram(history, generation, has_window, mean_past)
     for run in range(len(reference)):
         best_error[run] = max(fitness[run, 0] - reference[run], 0.0)
 
 
-@compiled
-def breed_runs(
-    positions: FloatArray,
+@inlined
+def _breed(
+    state: RunState,
     actions: FloatArray,
-    num_pbest: IntArray,
-    keys: KeyArray,
-    generation: IntArray,
     lower: FloatArray,
     upper: FloatArray,
     repair: int,
-) -> FloatArray:
-    """Return the trials of ``breed_all``, shape (R, N, D)."""
-    num_runs, size, dimension = positions.shape
-    parents, trials = make_rows(num_runs * size, dimension), make_rows(num_runs * size, dimension)
-    copy_rows(positions, parents)
-    workspace = make_workspace(size, dimension, repair)
-    breed_all(parents, actions, num_pbest, keys, generation, lower, upper, repair, workspace, trials)
-    return trials[: positions.size].reshape(positions.shape)
+    pbest_schedule: int,
+    pbest_constant: float,
+    max_evaluations: int,
+    parents: FloatArray,
+    workspace: Workspace,
+    trials: FloatArray,
+) -> None:
+    """Copy the positions to ``parents`` and write the trials, both arrays of ``make_rows``."""
+    numbers = state.positions.reshape(-1)
+    for index in range(numbers.shape[0]):
+        parents[index] = numbers[index]
+    num_runs, size = state.fitness.shape
+    counts = np.empty(num_runs, np.int64)
+    for run in range(num_runs):
+        counts[run] = num_pbest(pbest_schedule, pbest_constant, state.evaluations[run] / max_evaluations, size)
+    breed_all(parents, actions, counts, state.keys, state.generation, lower, upper, repair, workspace, trials)
 
 
 @inlined
-def copy_rows(positions: FloatArray, rows: FloatArray) -> None:
-    """Copy positions (R, N, D) to the front of a flat array."""
-    numbers = positions.reshape(-1)
-    for index in range(numbers.shape[0]):
-        rows[index] = numbers[index]
-
-
-@compiled
-def absorb_runs(
-    positions: FloatArray,
-    fitness: FloatArray,
-    evaluations: IntArray,
-    generation: IntArray,
-    num_successes: IntArray,
-    history: FloatArray,
-    has_window: bool,
-    normalized: FloatArray,
-    histogram: FloatArray,
-    mean_past: FloatArray,
-    best_error: FloatArray,
-    reference: FloatArray,
+def _absorb(
+    state: RunState,
     parents: FloatArray,
     trials: FloatArray,
     trial_fitness: FloatArray,
+    has_window: bool,
     workspace: Workspace,
 ) -> None:
-    """Turn the arrays of a ``RunState`` into those one generation later; see ``select_better``."""
-    push_histogram(history, generation, histogram, has_window)
-    select_better(parents, trials, trial_fitness, positions, fitness, num_successes, workspace)
-    for run in range(len(generation)):
-        evaluations[run] += fitness.shape[1]
-        generation[run] += 1
-    summarize(fitness, reference, generation, history, has_window, normalized, histogram, mean_past, best_error)
+    """Turn the state into that of one generation later; arguments as in ``select_better``."""
+    push_histogram(state.history, state.generation, state.histogram, has_window)
+    select_better(parents, trials, trial_fitness, state.positions, state.fitness, state.num_successes, workspace)
+    for run in range(len(state.generation)):
+        state.evaluations[run] += state.fitness.shape[1]
+        state.generation[run] += 1
+    summarize(
+        state.fitness,
+        state.generation,
+        state.history,
+        state.normalized_fitness,
+        state.histogram,
+        state.mean_past_histogram,
+        state.best_error,
+        state.reference,
+        has_window,
+    )
 
 
 @compiled
-def absorb_all(
-    positions: FloatArray,
-    fitness: FloatArray,
-    evaluations: IntArray,
-    generation: IntArray,
-    num_successes: IntArray,
-    history: FloatArray,
-    has_window: bool,
-    normalized: FloatArray,
-    histogram: FloatArray,
-    mean_past: FloatArray,
-    best_error: FloatArray,
-    reference: FloatArray,
-    trials: FloatArray,
-    trial_fitness: FloatArray,
+def breed_runs(
+    state: RunState,
+    actions: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    repair: int,
+    pbest_schedule: int,
+    pbest_constant: float,
+    max_evaluations: int,
+) -> FloatArray:
+    """Return the trials of one generation, shape (R, N, D)."""
+    num_runs, size, dimension = shape = state.positions.shape
+    parents, trials = make_rows(num_runs * size, dimension), make_rows(num_runs * size, dimension)
+    workspace = make_workspace(size, dimension, repair)
+    schedule = pbest_schedule, pbest_constant, max_evaluations
+    _breed(state, actions, lower, upper, repair, *schedule, parents, workspace, trials)
+    return trials[: num_runs * size * dimension].reshape(shape)
+
+
+@compiled
+def absorb_runs(state: RunState, trials: FloatArray, trial_fitness: FloatArray, has_window: bool) -> None:
+    """Turn the state into that of one generation later, given the trials (R, N, D) and their values (R, N)."""
+    _, size, dimension = state.positions.shape
+    parents, workspace = state.positions.copy().reshape(-1), make_workspace(size, dimension, 0)
+    _absorb(state, parents, trials.reshape(-1), trial_fitness, has_window, workspace)
+
+
+@compiled
+def judge_runs(
+    state: RunState,
+    error_before: FloatArray,
+    reward_kind: int,
+    max_evaluations: int,
+    max_generations: int,
+    target_error: float,
+    rewards: FloatArray,
+    endings: BoolArray,
 ) -> None:
-    """Do ``absorb_runs`` for a whole batch."""
-    absorb_runs(
-        positions,
-        fitness,
-        evaluations,
-        generation,
-        num_successes,
-        history,
-        has_window,
-        normalized,
-        histogram,
-        mean_past,
-        best_error,
-        reference,
-        positions.copy().reshape(-1),
-        trials.reshape(-1),
-        trial_fitness,
-        make_workspace(positions.shape[1], positions.shape[2], 0),
-    )
+    """Write the rewards (R,) of the last generation, and which runs it terminated and truncated, shape (2, R).
+
+    A run has terminated when it is solved, or when its budget does not pay for another generation. It is truncated
+    when it reaches the generation limit without having terminated.
+    """
+    num_runs, size = state.fitness.shape
+    for run in range(num_runs):
+        error = state.best_error[run]
+        rewards[run] = reward(reward_kind, error_before[run], error, state.initial_error[run])
+        is_solved = state.has_optimum[run] and error < target_error
+        endings[0, run] = is_solved or state.evaluations[run] + size > max_evaluations
+        endings[1, run] = state.generation[run] >= max_generations and not endings[0, run]
 
 
 @compiled
@@ -137,61 +162,64 @@ def advance_runs(
     generation: IntArray,
     num_successes: IntArray,
     history: FloatArray,
-    has_window: bool,
-    normalized: FloatArray,
+    normalized_fitness: FloatArray,
     histogram: FloatArray,
     mean_past: FloatArray,
     best_error: FloatArray,
+    initial_error: FloatArray,
     reference: FloatArray,
-    actions: FloatArray,
-    num_pbest: IntArray,
+    has_optimum: BoolArray,
     keys: KeyArray,
+    actions: FloatArray,
     lower: FloatArray,
     upper: FloatArray,
-    repair: int,
     entries: IntArray,
     instructions: IntArray,
     data: FloatArray,
+    repair: int,
+    has_window: bool,
+    pbest_schedule: int,
+    pbest_constant: float,
+    reward_kind: int,
+    max_evaluations: int,
+    max_generations: int,
+    target_error: float,
+    parts: IntArray,
+    bin_scale: float,
+    rewards: FloatArray,
+    endings: BoolArray,
+    observations: Float32Array,
 ) -> None:
-    """Breed, evaluate and absorb where the problems of all runs are compiled."""
+    """Do a whole generation where the problems of all runs are compiled, and write what ``Outcome`` holds."""
+    state = RunState(
+        positions,
+        fitness,
+        evaluations,
+        generation,
+        num_successes,
+        history,
+        normalized_fitness,
+        histogram,
+        mean_past,
+        best_error,
+        initial_error,
+        reference,
+        has_optimum,
+        keys,
+    )
     num_runs, size, dimension = positions.shape
     num_at_once = min(num_runs, _RUNS_AT_ONCE)
     parents, trials = make_rows(num_at_once * size, dimension), make_rows(num_at_once * size, dimension)
     values = np.empty((num_at_once, size))
     workspace = make_workspace(size, dimension, repair)
-    for first in range(0, num_runs, _RUNS_AT_ONCE):
-        end = min(first + _RUNS_AT_ONCE, num_runs)
-        copy_rows(positions[first:end], parents)
-        breed_all(
-            parents,
-            actions[first:end],
-            num_pbest[first:end],
-            keys[first:end],
-            generation[first:end],
-            lower[first:end],
-            upper[first:end],
-            repair,
-            workspace,
-            trials,
-        )
+    schedule = pbest_schedule, pbest_constant, max_evaluations
+    error_before = best_error.copy()
+    for first in range(0, num_runs, num_at_once):
+        end = min(first + num_at_once, num_runs)
+        part, low, high = slice_runs(state, first, end), lower[first:end], upper[first:end]
+        _breed(part, actions[first:end], low, high, repair, *schedule, parents, workspace, trials)
         points = trials[: (end - first) * size * dimension].reshape(end - first, size, dimension)
-        point_values = values[: end - first]
-        evaluate_programs(points, entries[first:end], instructions, data, point_values)
-        absorb_runs(
-            positions[first:end],
-            fitness[first:end],
-            evaluations[first:end],
-            generation[first:end],
-            num_successes[first:end],
-            history[first:end],
-            has_window,
-            normalized[first:end],
-            histogram[first:end],
-            mean_past[first:end],
-            best_error[first:end],
-            reference[first:end],
-            parents,
-            trials,
-            point_values,
-            workspace,
-        )
+        evaluate_programs(points, entries[first:end], instructions, data, values)
+        _absorb(part, parents, trials, values, has_window, workspace)
+    judge_runs(state, error_before, reward_kind, max_evaluations, max_generations, target_error, rewards, endings)
+    write_observations(parts, bin_scale, normalized_fitness, histogram, mean_past, observations)

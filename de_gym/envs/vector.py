@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.envs import process
 from de_gym.envs.de_param_control import check_render_mode, describe, describe_step, draw_start, make_spaces
+from de_gym.envs.run_state import RunState, put_runs, take_runs
 from de_gym.envs.task import TaskOptions, check_actions, check_options, make_task
 from de_gym.evolution import scale_to_bounds
 from de_gym.problems import ProblemBatch
@@ -77,7 +78,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         self._positions_in_task = np.zeros(num_envs, np.int64)
         self._shared_uniforms: FloatArray | None = None
         self._problems: ProblemBatch | None = None
-        self._state: process.RunState | None = None
+        self._state: RunState | None = None
         self._has_ended = np.zeros(num_envs, np.bool_)
 
     def reset(
@@ -100,19 +101,16 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
     def step(self, actions: ArrayLike) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Run one generation of every run, restarting ended runs as the autoreset mode says."""
         settings = self.task.settings
-        checked = check_actions(actions, (self.num_envs, 2 * settings.population_size))
+        checked, action_means = check_actions(actions, (self.num_envs, 2 * settings.population_size))
         restarting = self._has_ended.copy()
         if restarting.any() and self.autoreset_mode == AutoresetMode.DISABLED:
             ended = np.flatnonzero(restarting).tolist()
             raise ResetNeeded(f"Runs {ended} have ended: call `reset` with options={{'reset_mask': mask}} first.")
-        rewards = self._advance(checked, ~restarting)
+        rewards, (terminated, truncated), observations = self._advance(checked, ~restarting)
         if restarting.any():
             self._restart(np.flatnonzero(restarting), None, None)
-        state = self._running_state()
-        # A fresh run cannot have ended: the settings pay for at least one generation; a solved start is played on.
-        terminated, truncated = process.find_endings(state, settings) & ~restarting
-        infos = self._infos(state, checked, ~restarting)
-        observations = process.observe(state, settings)
+            observations = process.observe(self._running_state(), settings)
+        infos = self._infos(self._running_state(), action_means, ~restarting)
         self._has_ended = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._has_ended.any():
             observations, infos = self._restart_ended(observations, infos)
@@ -172,7 +170,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         if self._state is None:
             self._state = started
         else:
-            process.put_runs(self._state, runs, started)
+            put_runs(self._state, runs, started)
         self._has_ended[runs] = False
 
     def _one_per_run(self, numbers: object) -> list[object]:
@@ -184,18 +182,20 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             raise ValueError(f"`function` must be one function number or {self.num_envs} of them, got {len(fixed)}.")
         return fixed
 
-    def _advance(self, actions: FloatArray, active: BoolArray) -> FloatArray:
-        """Run one generation of the active runs and return all rewards, 0 for the others."""
+    def _advance(self, actions: FloatArray, active: BoolArray) -> process.Outcome:
+        """Run one generation of the active runs; the others get reward 0 and do not end."""
         state, settings = self._running_state(), self.task.settings
         assert self._problems is not None
         if active.all():
             return process.advance(state, self._problems, actions, settings)
-        rewards, runs = np.zeros(self.num_envs), np.flatnonzero(active)
+        runs, observations = np.flatnonzero(active), process.observe(state, settings)
+        whole = process.Outcome(np.zeros(self.num_envs), np.zeros((2, self.num_envs), np.bool_), observations)
         if runs.size:
-            part = process.take_runs(state, runs)
-            rewards[runs] = process.advance(part, self._problems.take(runs), actions[runs], settings)
-            process.put_runs(state, runs, part)
-        return rewards
+            some = take_runs(state, runs)
+            outcome = process.advance(some, self._problems.take(runs), actions[runs], settings)
+            put_runs(state, runs, some)
+            whole.rewards[runs], whole.endings[:, runs], observations[runs] = outcome
+        return whole
 
     def _restart_ended(
         self, final_observations: Float32Array, final_infos: dict[str, Any]
@@ -215,13 +215,13 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         infos |= {"final_obs": kept, "_final_obs": ended, "final_info": masked, "_final_info": ended.copy()}
         return process.observe(state, self.task.settings), infos
 
-    def _running_state(self) -> process.RunState:
+    def _running_state(self) -> RunState:
         if self._state is None:
             raise ResetNeeded("`step` needs running episodes: call `reset` first.")
         return self._state
 
     def _infos(
-        self, state: process.RunState, actions: FloatArray | None = None, stepped: BoolArray | None = None
+        self, state: RunState, action_means: FloatArray | None = None, stepped: BoolArray | None = None
     ) -> dict[str, Any]:
         """Return info arrays, each with the mask of the runs it is valid for."""
         everywhere = np.ones(self.num_envs, np.bool_)
@@ -229,8 +229,8 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         for key, values in describe(state).items():
             infos |= {key: values.copy(), f"_{key}": everywhere.copy()}
         infos |= {"function": self.task.numbers[self._positions_in_task], "_function": everywhere}
-        if actions is not None and stepped is not None:
-            for key, values in describe_step(state, actions).items():
+        if action_means is not None and stepped is not None:
+            for key, values in describe_step(state, action_means).items():
                 infos |= {key: values, f"_{key}": stepped.copy()}
         return infos
 

@@ -52,7 +52,8 @@ def pick_distinct(uniforms: FloatArray, last_size: int) -> IntArray:
         Indices, shape (K, N): the first K - 1 below N, the last below ``last_size``.
     """
     picked, taken = np.empty(uniforms.shape, np.int64), np.empty(uniforms.shape, np.int64)
-    pick_distinct_into(uniforms, *uniforms.shape, last_size, picked, taken)
+    num_picks, size = uniforms.shape
+    pick_distinct_into(uniforms, num_picks, size, last_size, picked, taken)
     return picked
 
 

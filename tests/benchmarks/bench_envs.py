@@ -35,7 +35,7 @@ def bench_vector(num_envs: int = 400) -> tuple[float, float]:
     for repeat in range(REPEATS):
         action = actions[repeat % 8]
         steps.append(cpu_seconds(lambda action=action: envs.step(action), 4))
-        positions = envs._state.population.positions.copy()
+        positions = envs._state.positions.copy()
         evaluations.append(cpu_seconds(lambda positions=positions: envs._problems.evaluate(positions), 4))
     return float(np.median(steps)), float(np.median(evaluations))
 
@@ -51,7 +51,7 @@ def bench_single() -> tuple[float, float]:
         for repeat in range(REPEATS):
             action = actions[repeat % 8]
             steps.append(cpu_seconds(lambda env=env, action=action: env.step(action), 20))
-            positions = env._state.population.positions.copy()
+            positions = env._state.positions.copy()
             evaluations.append(cpu_seconds(lambda env=env, positions=positions: env._problems.evaluate(positions), 20))
         step_means.append(np.median(steps))
         evaluation_means.append(np.median(evaluations))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from de_gym import Problem, ProblemBatch
 from de_gym.evolution import (
@@ -13,7 +14,7 @@ from de_gym.evolution import (
     draw_keys,
     draw_uniforms,
     initialize,
-    make_trials,
+    make_rows,
     make_workspace,
     operators,
     scale_to_bounds,
@@ -30,9 +31,9 @@ def start(problems: ProblemBatch, rngs, size: int) -> Population:
 def step(population: Population, problems: ProblemBatch, keys, repair: str = "midpoint", num_pbest: int = 2):
     num_runs, size, dimension = shape = population.positions.shape
     actions = np.tile(np.repeat([0.7, 0.6], size), (num_runs, 1))
-    flat, rule = make_trials(*shape), BOUND_REPAIRS[repair]
+    flat, rule = make_rows(num_runs * size, dimension), BOUND_REPAIRS[repair]
     breed_all(
-        population.positions,
+        in_rows(population.positions),
         actions,
         np.full(num_runs, num_pbest),
         keys,
@@ -49,10 +50,10 @@ def step(population: Population, problems: ProblemBatch, keys, repair: str = "mi
 
 
 def select(positions, fitness, trials, trial_fitness):
-    chosen = positions.copy(), fitness.copy()
-    num_successes = np.empty(len(positions), np.int64)
-    select_better(*chosen, trials, trial_fitness, num_successes, make_workspace(*positions.shape[1:], 0))
-    return *chosen, num_successes
+    chosen = positions.copy(), fitness.copy(), np.empty(len(positions), np.int64)
+    workspace = make_workspace(*positions.shape[1:], 0)
+    select_better(positions.ravel(), trials.ravel(), trial_fitness, *chosen, workspace)
+    return chosen
 
 
 def uniforms_for(size: int, dimension: int, repair: str) -> int:
@@ -60,10 +61,17 @@ def uniforms_for(size: int, dimension: int, repair: str) -> int:
 
 
 def bred(parents, actions, num_pbest, uniforms, lower, upper, repair) -> np.ndarray:
-    workspace, trials = make_workspace(*parents.shape, repair), make_trials(1, *parents.shape)
+    workspace, trials = make_workspace(*parents.shape, repair), make_rows(*parents.shape)
     workspace.uniforms[: len(uniforms)] = uniforms
-    breed(parents, actions, num_pbest, lower, upper, repair, workspace, trials, 0)
+    bounds, leading = (lower[None], upper[None]), np.array([num_pbest])
+    breed(0, in_rows(parents), actions[None], leading, *bounds, repair, workspace, trials)
     return trials[: parents.size].reshape(parents.shape)
+
+
+def in_rows(positions) -> np.ndarray:
+    rows = make_rows(positions.size // positions.shape[-1], positions.shape[-1])
+    rows[: positions.size] = positions.ravel()
+    return rows
 
 
 def test_generation_by_hand():
@@ -175,6 +183,66 @@ def test_a_run_in_a_batch_equals_the_run_alone(sphere, repair):
         alone = finish([run])
         np.testing.assert_array_equal(together.positions[run], alone.positions[0])
         np.testing.assert_array_equal(together.fitness[run], alone.fitness[0])
+
+
+def draw_trials(seed: int, actions, num_generations: int, dimension: int = 3):
+    """Return parents (N, D) and the trials (T, N, D) that one key gives them in T generations."""
+    size = actions.shape[1] // 2
+    parents = np.random.default_rng(seed).uniform(-1, 1, (size, dimension))
+    bounds = np.full((1, dimension), -1e9), np.full((1, dimension), 1e9)
+    keys, workspace = draw_keys([np.random.default_rng(seed)]), make_workspace(size, dimension, 0)
+    trials = []
+    for generation in range(num_generations):
+        flat, when = make_rows(size, dimension), np.array([generation])
+        breed_all(in_rows(parents), actions, np.array([size]), keys, when, *bounds, 0, workspace, flat)
+        trials.append(flat[: parents.size].reshape(parents.shape))
+    return parents, np.array(trials)
+
+
+def test_crossover_takes_the_share_of_coordinates_that_its_rate_says():
+    size, dimension = 50, 10
+    rates = np.linspace(0.0, 1.0, size)
+    parents, trials = draw_trials(5, np.concatenate([np.full(size, 0.5), rates])[None], 400, dimension)
+    taken = trials != parents
+    # One coordinate is always taken, each of the others with probability CR.
+    expected = (1.0 + (dimension - 1) * rates) / dimension
+    np.testing.assert_allclose(taken.mean(axis=(0, 2)), expected, atol=5 * 0.5 / np.sqrt(400 * dimension))
+    assert taken.any(axis=2).all()
+    assert taken[:, 0].sum(axis=1).max() == 1  # CR = 0: the forced coordinate alone
+    assert taken[:, -1].all()  # CR = 1: the donor
+
+
+def test_forced_coordinate_is_uniform():
+    size, dimension, num_generations = 20, 10, 400
+    actions = np.repeat([0.5, 0.0], size)[None]
+    parents, trials = draw_trials(6, actions, num_generations, dimension)
+    counts = (trials != parents).sum(axis=(0, 1))
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_r1_and_r2_are_uniform_over_the_pairs_without_the_individual():
+    size, num_generations = 6, 2000
+    parents = (8.0 ** np.arange(size))[:, None]
+    # With F = 1 and one p-best the donor is x_0 + x_r1 - x_r2, and differences of powers of 8 tell r1 and r2.
+    pair_of = {
+        parents[plus, 0] - parents[minus, 0]: (plus, minus)
+        for plus in range(size)
+        for minus in range(size)
+        if plus != minus
+    }
+    bounds = np.full((1, 1), -1e9), np.full((1, 1), 1e9)
+    keys, workspace = draw_keys([np.random.default_rng(8)]), make_workspace(size, 1, 0)
+    counts = np.zeros((size, size, size), np.int64)
+    for generation in range(num_generations):
+        flat, when = make_rows(size, 1), np.array([generation])
+        breed_all(in_rows(parents), np.ones((1, 2 * size)), np.array([1]), keys, when, *bounds, 0, workspace, flat)
+        for individual, donor in enumerate(flat[:size]):
+            counts[individual, *pair_of[donor - parents[0, 0]]] += 1
+    for individual in range(size):
+        others = [rank for rank in range(size) if rank != individual]
+        allowed = [counts[individual, plus, minus] for plus in others for minus in others if plus != minus]
+        assert sum(allowed) == num_generations
+        assert stats.chisquare(allowed).pvalue > 1e-4
 
 
 def test_pbest_comes_from_the_leading_individuals_only():
