@@ -18,6 +18,9 @@ from de_gym.envs.task import Task, TaskOptions, check_actions, check_options, ma
 from de_gym.evolution import KeyArray, draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.problems import ProblemBatch
 
+# What ``info`` says of a generation: the figures of an ``Outcome`` that follow the reward.
+STEP_FIGURES = ("success_rate", "mean_scale_factor", "mean_crossover_rate")
+
 
 class DEParamControlEnv(gym.Env[Float32Array, Float32Array]):
     """Control the scale factor and crossover rate of every individual of a Differential Evolution run.
@@ -144,18 +147,18 @@ budget is spent, or a constant fraction |
         if self._state is None or self._problems is None:
             raise ResetNeeded("`step` needs a running episode: call `reset` first.")
         settings = self.task.settings
-        actions, action_means = check_actions(action, (2 * settings.population_size,))
+        actions = check_actions(action, (2 * settings.population_size,))[None]
         state = self._state
         outcome = process.advance(state, self._problems, actions, settings)
         (terminated,), (truncated,) = outcome.endings.tolist()
         self._state = None if terminated or truncated else state
         if self._picture is not None:
-            self._picture.record(state.positions[0].copy(), float(state.best_error[0]), actions[0])
+            self._picture.record(state.positions[0].copy(), float(state.best_error[0]), np.clip(actions[0], 0.0, 1.0))
             self._render_if_human()
         info = self._info(state)
-        for key, value in describe_step(state, action_means).items():
-            info[key] = value.item()
-        return outcome.observations[0], outcome.rewards.item(), terminated, truncated, info
+        reward, *figures = outcome.figures.ravel().tolist()
+        info.update(zip(STEP_FIGURES, figures, strict=True))
+        return outcome.observations[0], reward, terminated, truncated, info
 
     def render(self) -> NDArray[np.uint8] | None:
         """Return the picture of the run so far, or show it in a window."""
@@ -224,13 +227,4 @@ def describe(state: RunState) -> dict[str, NDArray[Any]]:
         "best_position": state.positions[:, 0],
         "evaluations": state.evaluations,
         "generation": state.generation,
-    }
-
-
-def describe_step(state: RunState, action_means: FloatArray) -> dict[str, FloatArray]:
-    """Return what ``info`` says of the last generation, as arrays over R runs."""
-    return {
-        "success_rate": state.num_successes / state.fitness.shape[1],
-        "mean_scale_factor": action_means[0],
-        "mean_crossover_rate": action_means[1],
     }

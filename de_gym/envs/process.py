@@ -14,7 +14,16 @@ from de_gym.compiling import compiled
 from de_gym.envs.observations import OBSERVATION_PARTS, empty_history, write_observations
 from de_gym.envs.run_state import RunState
 from de_gym.envs.settings import EnvSettings
-from de_gym.envs.stepping import absorb_runs, advance_runs, breed_runs, judge_runs, summarize
+from de_gym.envs.stepping import (
+    NUM_FIGURES,
+    absorb_runs,
+    advance_runs,
+    breed_runs,
+    clip_actions,
+    has_nan,
+    judge_runs,
+    summarize,
+)
 from de_gym.evolution import KeyArray, initialize
 from de_gym.problems import ProblemBatch
 
@@ -23,12 +32,12 @@ class Outcome(NamedTuple):
     """What a generation of R runs gave.
 
     Attributes:
-        rewards: Shape (R,).
+        figures: Rewards, success rates, mean F and mean CR, shape (4, R).
         endings: Which runs have terminated, and which have been truncated, shape (2, R).
         observations: Of the state reached, shape (R, O).
     """
 
-    rewards: FloatArray
+    figures: FloatArray
     endings: BoolArray
     observations: Float32Array
 
@@ -128,19 +137,17 @@ def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray, setti
 
 
 def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
-    """Turn the state into that of one generation later; arguments as in ``breed``."""
+    """Turn the state into that of one generation later.
+
+    Actions (R, 2N) outside [0, 1] are clipped, as documented: Gaussian policies produce them all the time.
+    """
     codes, num_runs = settings.codes, len(actions)
-    rewards, endings = np.empty(num_runs), np.empty((2, num_runs), np.bool_)
-    limits = codes.max_evaluations, codes.max_generations, codes.target_error
     programs = problems.programs
     if programs is None:
-        error_before = state.best_error.copy()
-        trials = breed(state, actions, settings, problems.lower, problems.upper)
-        absorb(state, trials, problems.evaluate(trials), settings)
-        judge_runs(state, error_before, codes.reward, *limits, rewards, endings)
-        return Outcome(rewards, endings, observe(state, settings))
+        return _advance_apart(state, problems, actions, settings)
+    figures, endings = np.empty((NUM_FIGURES, num_runs)), np.empty((2, num_runs), np.bool_)
     observations = np.empty((num_runs, codes.observation_size), np.float32)
-    advance_runs(
+    was_done = advance_runs(
         *state,
         actions,
         problems.lower,
@@ -151,14 +158,42 @@ def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settin
         codes.pbest_schedule,
         codes.pbest_constant,
         codes.reward,
-        *limits,
+        codes.max_evaluations,
+        codes.max_generations,
+        codes.target_error,
         codes.parts,
         codes.bin_scale,
-        rewards,
+        figures,
         endings,
         observations,
     )
-    return Outcome(rewards, endings, observations)
+    if not was_done:
+        raise ValueError(_NAN_ACTIONS)
+    return Outcome(figures, endings, observations)
+
+
+def _advance_apart(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
+    """Do ``advance`` step by step where some problem is a Python function."""
+    codes, error_before = settings.codes, state.best_error.copy()
+    clipped, figures = clip(actions)
+    endings = np.empty((2, len(actions)), np.bool_)
+    trials = breed(state, clipped, settings, problems.lower, problems.upper)
+    absorb(state, trials, problems.evaluate(trials), settings)
+    limits = codes.max_evaluations, codes.max_generations, codes.target_error
+    judge_runs(state, error_before, codes.reward, *limits, figures, endings)
+    return Outcome(figures, endings, observe(state, settings))
+
+
+_NAN_ACTIONS = "Actions must be numbers in [0, 1], got NaN."
+
+
+def clip(actions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return actions (R, 2N) clipped to [0, 1], and figures of an ``Outcome`` that hold no more than their means."""
+    if has_nan(actions):
+        raise ValueError(_NAN_ACTIONS)
+    clipped, figures = np.empty_like(actions), np.zeros((NUM_FIGURES, len(actions)))
+    clip_actions(actions, clipped, figures)
+    return clipped, figures
 
 
 def observe(state: RunState, settings: EnvSettings) -> Float32Array:

@@ -27,6 +27,10 @@ from de_gym.problems.kernel import evaluate_programs
 # enough that the code of each of these steps is not fetched anew for every run.
 _RUNS_AT_ONCE = 16
 
+# Rows of the figures that describe a generation.
+REWARD, SUCCESS_RATE, MEAN_SCALE_FACTOR, MEAN_CROSSOVER_RATE = range(4)
+NUM_FIGURES = 4
+
 
 @compiled
 def summarize(
@@ -130,6 +134,30 @@ def absorb_runs(state: RunState, trials: FloatArray, trial_fitness: FloatArray, 
 
 
 @compiled
+def has_nan(actions: FloatArray) -> bool:
+    """Return whether one of the actions is not a number."""
+    found = False
+    entries = actions.reshape(-1)
+    for index in range(entries.shape[0]):
+        found |= entries[index] != entries[index]
+    return found
+
+
+@compiled
+def clip_actions(actions: FloatArray, clipped: FloatArray, figures: FloatArray) -> None:
+    """Write actions (R, 2N) clipped to [0, 1] to ``clipped``, and the means of F and CR to ``figures``."""
+    num_runs, half = actions.shape[0], actions.shape[1] // 2
+    for run in range(num_runs):
+        for i in range(2 * half):
+            clipped[run, i] = min(max(actions[run, i], 0.0), 1.0)
+        factor_sum = rate_sum = 0.0
+        for i in range(half):
+            factor_sum += clipped[run, i]
+            rate_sum += clipped[run, half + i]
+        figures[MEAN_SCALE_FACTOR, run], figures[MEAN_CROSSOVER_RATE, run] = factor_sum / half, rate_sum / half
+
+
+@compiled
 def judge_runs(
     state: RunState,
     error_before: FloatArray,
@@ -137,10 +165,10 @@ def judge_runs(
     max_evaluations: int,
     max_generations: int,
     target_error: float,
-    rewards: FloatArray,
+    figures: FloatArray,
     endings: BoolArray,
 ) -> None:
-    """Write the rewards (R,) of the last generation, and which runs it terminated and truncated, shape (2, R).
+    """Write reward and success rate of the last generation, and which runs it terminated and truncated, shape (2, R).
 
     A run has terminated when it is solved, or when its budget does not pay for another generation. It is truncated
     when it reaches the generation limit without having terminated.
@@ -148,7 +176,8 @@ def judge_runs(
     num_runs, size = state.fitness.shape
     for run in range(num_runs):
         error = state.best_error[run]
-        rewards[run] = reward(reward_kind, error_before[run], error, state.initial_error[run])
+        figures[REWARD, run] = reward(reward_kind, error_before[run], error, state.initial_error[run])
+        figures[SUCCESS_RATE, run] = state.num_successes[run] / size
         is_solved = state.has_optimum[run] and error < target_error
         endings[0, run] = is_solved or state.evaluations[run] + size > max_evaluations
         endings[1, run] = state.generation[run] >= max_generations and not endings[0, run]
@@ -186,11 +215,17 @@ def advance_runs(
     target_error: float,
     parts: IntArray,
     bin_scale: float,
-    rewards: FloatArray,
+    figures: FloatArray,
     endings: BoolArray,
     observations: Float32Array,
-) -> None:
-    """Do a whole generation where the problems of all runs are compiled, and write what ``Outcome`` holds."""
+) -> bool:
+    """Do a whole generation where the problems of all runs are compiled, and write what ``Outcome`` holds.
+
+    Returns:
+        Whether it was done; nothing is when an action is NaN.
+    """
+    if has_nan(actions):
+        return False
     state = RunState(
         positions,
         fitness,
@@ -210,16 +245,18 @@ def advance_runs(
     num_runs, size, dimension = positions.shape
     num_at_once = min(num_runs, _RUNS_AT_ONCE)
     parents, trials = make_rows(num_at_once * size, dimension), make_rows(num_at_once * size, dimension)
-    values = np.empty((num_at_once, size))
+    values, clipped = np.empty((num_at_once, size)), np.empty((num_at_once, 2 * size))
     workspace = make_workspace(size, dimension, repair)
     schedule = pbest_schedule, pbest_constant, max_evaluations
     error_before = best_error.copy()
     for first in range(0, num_runs, num_at_once):
         end = min(first + num_at_once, num_runs)
         part, low, high = slice_runs(state, first, end), lower[first:end], upper[first:end]
-        _breed(part, actions[first:end], low, high, repair, *schedule, parents, workspace, trials)
+        clip_actions(actions[first:end], clipped, figures[:, first:end])
+        _breed(part, clipped[: end - first], low, high, repair, *schedule, parents, workspace, trials)
         points = trials[: (end - first) * size * dimension].reshape(end - first, size, dimension)
         evaluate_programs(points, entries[first:end], instructions, data, values)
         _absorb(part, parents, trials, values, has_window, workspace)
-    judge_runs(state, error_before, reward_kind, max_evaluations, max_generations, target_error, rewards, endings)
+    judge_runs(state, error_before, reward_kind, max_evaluations, max_generations, target_error, figures, endings)
     write_observations(parts, bin_scale, normalized_fitness, histogram, mean_past, observations)
+    return True

@@ -9,8 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from de_gym.arrays import Float32Array, FloatArray, IntArray
-from de_gym.compiling import compiled
+from de_gym.arrays import FloatArray, IntArray
 from de_gym.envs.settings import (
     DEFAULT_OBSERVATION,
     EnvSettings,
@@ -155,40 +154,12 @@ def _check_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
     return chosen
 
 
-def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> tuple[FloatArray, FloatArray]:
-    """Return actions as float64 clipped to [0, 1], shape (R, 2N), and mean F and CR of each run, shape (2, R).
-
-    Values outside the box are clipped, as documented: Gaussian policies produce them all the time. Anything else that
-    is wrong with actions, whose ``shape`` must be (R, 2N) or that of a single run (2N,), is an error.
-    """
-    array = np.ascontiguousarray(actions)
-    if array.dtype != np.float32 and array.dtype != np.float64:
-        array = array.astype(np.float64)
+def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    """Return actions as float64, or say what is wrong with their shape; ``process.advance`` looks at the values."""
+    array = np.ascontiguousarray(actions, dtype=np.float64)
     if array.shape != shape:
         raise ValueError(f"Actions must have shape {shape}, got {array.shape}.")
-    rows = array if len(shape) == 2 else array[None]
-    clipped, means = np.empty(rows.shape), np.empty((2, len(rows)))
-    if _clip_and_average(rows, clipped, means):
-        raise ValueError("Actions must be numbers in [0, 1], got NaN.")
-    return clipped, means
-
-
-@compiled
-def _clip_and_average(actions: FloatArray | Float32Array, clipped: FloatArray, means: FloatArray) -> bool:
-    """Write what ``check_actions`` returns, and return whether one of the actions is NaN."""
-    entries, results, has_nan = actions.reshape(-1), clipped.reshape(-1), False
-    for index in range(entries.shape[0]):
-        entry = entries[index]
-        results[index] = min(max(entry, 0.0), 1.0)
-        has_nan |= entry != entry
-    num_runs, half = clipped.shape[0], clipped.shape[1] // 2
-    for run in range(num_runs):
-        factor_sum = rate_sum = 0.0
-        for i in range(half):
-            factor_sum += clipped[run, i]
-            rate_sum += clipped[run, half + i]
-        means[0, run], means[1, run] = factor_sum / half, rate_sum / half
-    return has_nan
+    return array
 
 
 def check_options(options: dict[str, Any] | None, allowed: tuple[str, ...]) -> dict[str, Any]:

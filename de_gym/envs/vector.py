@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.envs import process
-from de_gym.envs.de_param_control import check_render_mode, describe, describe_step, draw_start, make_spaces
+from de_gym.envs.de_param_control import STEP_FIGURES, check_render_mode, describe, draw_start, make_spaces
 from de_gym.envs.run_state import RunState, put_runs, take_runs
 from de_gym.envs.task import TaskOptions, check_actions, check_options, make_task
 from de_gym.evolution import scale_to_bounds
@@ -101,20 +101,20 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
     def step(self, actions: ArrayLike) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Run one generation of every run, restarting ended runs as the autoreset mode says."""
         settings = self.task.settings
-        checked, action_means = check_actions(actions, (self.num_envs, 2 * settings.population_size))
+        checked = check_actions(actions, (self.num_envs, 2 * settings.population_size))
         restarting = self._has_ended.copy()
         if restarting.any() and self.autoreset_mode == AutoresetMode.DISABLED:
             ended = np.flatnonzero(restarting).tolist()
             raise ResetNeeded(f"Runs {ended} have ended: call `reset` with options={{'reset_mask': mask}} first.")
-        rewards, (terminated, truncated), observations = self._advance(checked, ~restarting)
+        figures, (terminated, truncated), observations = self._advance(checked, ~restarting)
         if restarting.any():
             self._restart(np.flatnonzero(restarting), None, None)
             observations = process.observe(self._running_state(), settings)
-        infos = self._infos(self._running_state(), action_means, ~restarting)
+        infos = self._infos(self._running_state(), figures, ~restarting)
         self._has_ended = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._has_ended.any():
             observations, infos = self._restart_ended(observations, infos)
-        return observations, rewards, terminated, truncated, infos
+        return observations, figures[0], terminated, truncated, infos
 
     def _runs_to_reset(self, mask: object) -> IntArray:
         """Return the indices of the runs to reset."""
@@ -189,12 +189,13 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         if active.all():
             return process.advance(state, self._problems, actions, settings)
         runs, observations = np.flatnonzero(active), process.observe(state, settings)
-        whole = process.Outcome(np.zeros(self.num_envs), np.zeros((2, self.num_envs), np.bool_), observations)
+        clipped, figures = process.clip(actions)
+        whole = process.Outcome(figures, np.zeros((2, self.num_envs), np.bool_), observations)
         if runs.size:
             some = take_runs(state, runs)
-            outcome = process.advance(some, self._problems.take(runs), actions[runs], settings)
+            outcome = process.advance(some, self._problems.take(runs), clipped[runs], settings)
             put_runs(state, runs, some)
-            whole.rewards[runs], whole.endings[:, runs], observations[runs] = outcome
+            whole.figures[:, runs], whole.endings[:, runs], observations[runs] = outcome
         return whole
 
     def _restart_ended(
@@ -221,7 +222,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         return self._state
 
     def _infos(
-        self, state: RunState, action_means: FloatArray | None = None, stepped: BoolArray | None = None
+        self, state: RunState, figures: FloatArray | None = None, stepped: BoolArray | None = None
     ) -> dict[str, Any]:
         """Return info arrays, each with the mask of the runs it is valid for."""
         everywhere = np.ones(self.num_envs, np.bool_)
@@ -229,8 +230,8 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         for key, values in describe(state).items():
             infos |= {key: values.copy(), f"_{key}": everywhere.copy()}
         infos |= {"function": self.task.numbers[self._positions_in_task], "_function": everywhere}
-        if action_means is not None and stepped is not None:
-            for key, values in describe_step(state, action_means).items():
+        if figures is not None and stepped is not None:
+            for key, values in zip(STEP_FIGURES, figures[1:], strict=True):
                 infos |= {key: values, f"_{key}": stepped.copy()}
         return infos
 
