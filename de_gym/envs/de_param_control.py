@@ -156,7 +156,7 @@ budget is spent, or a constant fraction |
             self._picture.record(state.positions[0].copy(), float(state.best_error[0]), np.clip(actions[0], 0.0, 1.0))
             self._render_if_human()
         info = self._info(state)
-        reward, *figures = outcome.figures.ravel().tolist()
+        reward, *figures = outcome.figures[:, 0].tolist()
         info.update(zip(STEP_FIGURES, figures, strict=True))
         return outcome.observations[0], reward, terminated, truncated, info
 
@@ -187,11 +187,15 @@ budget is spent, or a constant fraction |
             self._window.show(1 / self.metadata["render_fps"])
 
     def _info(self, state: RunState) -> dict[str, Any]:
-        described = describe(state)
-        position = described.pop("best_position")[0].copy()
-        info: dict[str, Any] = {key: value.item() for key, value in described.items()}
-        info["best_position"], info["function"] = position, self._function
-        return info
+        # Not by way of ``describe``: views of single numbers would take as long as the generation.
+        return {
+            "best_error": state.best_error.item(),
+            "best_fitness": state.fitness.item(0),
+            "best_position": state.positions[0, 0].copy(),
+            "evaluations": state.evaluations.item(),
+            "generation": state.generation.item(),
+            "function": self._function,
+        }
 
 
 def check_render_mode(render_mode: str | None, allowed: list[str]) -> None:
@@ -217,14 +221,3 @@ def draw_start(task: Task, rng: np.random.Generator, number: object | None) -> t
     uniforms = draw_uniforms([rng], task.settings.population_size, task.dimension)[0]
     keys = draw_keys([rng])
     return (drawn if number is None else task.position_of(number)), uniforms, keys
-
-
-def describe(state: RunState) -> dict[str, NDArray[Any]]:
-    """Return what ``info`` says of a state, as arrays over R runs that the next generation overwrites."""
-    return {
-        "best_error": state.best_error,
-        "best_fitness": state.fitness[:, 0],
-        "best_position": state.positions[:, 0],
-        "evaluations": state.evaluations,
-        "generation": state.generation,
-    }

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.envs import process
-from de_gym.envs.de_param_control import STEP_FIGURES, check_render_mode, describe, draw_start, make_spaces
+from de_gym.envs.de_param_control import STEP_FIGURES, check_render_mode, draw_start, make_spaces
 from de_gym.envs.run_state import RunState, put_runs, take_runs
 from de_gym.envs.task import TaskOptions, check_actions, check_options, make_task
 from de_gym.evolution import scale_to_bounds
@@ -227,13 +227,24 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         """Return info arrays, each with the mask of the runs it is valid for."""
         everywhere = np.ones(self.num_envs, np.bool_)
         infos: dict[str, Any] = {}
-        for key, values in describe(state).items():
+        for key, values in _describe(state).items():
             infos |= {key: values.copy(), f"_{key}": everywhere.copy()}
         infos |= {"function": self.task.numbers[self._positions_in_task], "_function": everywhere}
         if figures is not None and stepped is not None:
             for key, values in zip(STEP_FIGURES, figures[1:], strict=True):
                 infos |= {key: values, f"_{key}": stepped.copy()}
         return infos
+
+
+def _describe(state: RunState) -> dict[str, NDArray[Any]]:
+    """Return what ``info`` says of a state, as arrays over R runs that the next generation overwrites."""
+    return {
+        "best_error": state.best_error,
+        "best_fitness": state.fitness[:, 0],
+        "best_position": state.positions[:, 0],
+        "evaluations": state.evaluations,
+        "generation": state.generation,
+    }
 
 
 def _as_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

@@ -56,14 +56,18 @@ class Workspace(NamedTuple):
 @compiled
 def make_workspace(size: int, dimension: int, repair: int) -> Workspace:
     """Return memory for runs of ``size`` individuals with ``dimension`` coordinates."""
+    num_drawn = whole_turns(num_uniforms(size, dimension, repair)) + WIDTH
+    # One block of numbers and one of indices: an allocation costs as much as the work on an individual.
+    numbers, indices = np.zeros(num_drawn + 2 * (dimension + WIDTH) + 2 * size), np.empty((6, size), np.int64)
+    values_start = num_drawn + 2 * (dimension + WIDTH)
     return Workspace(
         np.empty((4, NUM_STREAMS), np.uint64),
-        np.zeros(whole_turns(num_uniforms(size, dimension, repair)) + WIDTH),
-        np.empty((4, size), np.int64),
-        np.empty((2, size), np.int64),
-        np.zeros(2 * (dimension + WIDTH)),
-        np.empty(size),
-        np.empty(size),
+        numbers[:num_drawn],
+        indices[:4],
+        indices[4:],
+        numbers[num_drawn:values_start],
+        numbers[values_start : values_start + size],
+        numbers[values_start + size :],
     )
 
 
