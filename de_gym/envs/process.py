@@ -5,7 +5,7 @@ The environments and the controlled optimiser are thin shells on these.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -141,35 +141,18 @@ def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settin
 
     Actions (R, 2N) outside [0, 1] are clipped, as documented: Gaussian policies produce them all the time.
     """
-    codes, num_runs = settings.codes, len(actions)
-    programs = problems.programs
+    programs, num_runs = problems.programs, len(actions)
     if programs is None:
         return _advance_apart(state, problems, actions, settings)
-    figures, endings = np.empty((NUM_FIGURES, num_runs)), np.empty((2, num_runs), np.bool_)
-    observations = np.empty((num_runs, codes.observation_size), np.float32)
-    was_done = advance_runs(
-        *state,
-        actions,
-        problems.lower,
-        problems.upper,
-        *programs,
-        codes.bound_repair,
-        codes.has_window,
-        codes.pbest_schedule,
-        codes.pbest_constant,
-        codes.reward,
-        codes.max_evaluations,
-        codes.max_generations,
-        codes.target_error,
-        codes.parts,
-        codes.bin_scale,
-        figures,
-        endings,
-        observations,
+    outcome = Outcome(
+        np.empty((NUM_FIGURES, num_runs)),
+        np.empty((2, num_runs), np.bool_),
+        np.empty((num_runs, settings.observation_size), np.float32),
     )
-    if not was_done:
+    arguments: list[Any] = [*state, actions, problems.lower, problems.upper, *programs, *settings.codes, *outcome]
+    if not advance_runs(*arguments):
         raise ValueError(_NAN_ACTIONS)
-    return Outcome(figures, endings, observations)
+    return outcome
 
 
 def _advance_apart(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
@@ -199,7 +182,7 @@ def clip(actions: FloatArray) -> tuple[FloatArray, FloatArray]:
 def observe(state: RunState, settings: EnvSettings) -> Float32Array:
     """Return the observations, a fresh array of shape (R, O)."""
     codes = settings.codes
-    observations = np.empty((len(state.keys), codes.observation_size), np.float32)
+    observations = np.empty((len(state.keys), settings.observation_size), np.float32)
     features = state.normalized_fitness, state.histogram, state.mean_past_histogram
     write_observations(codes.parts, codes.bin_scale, *features, observations)
     return observations

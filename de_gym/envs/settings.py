@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -90,35 +91,43 @@ class EnvSettings:
             max_generations=_NO_LIMIT if self.max_generations is None else self.max_generations,
             target_error=float(self.target_error),
             reward=REWARDS[self.reward],
-            bin_scale=float(self.population_size) if self.histogram == "counts" else 1.0,
             parts=np.array([part.number for part in parts]),
-            observation_size=sum(part.size(self.population_size, self.num_bins) for part in parts),
+            bin_scale=float(self.population_size) if self.histogram == "counts" else 1.0,
         )
 
+    @cached_property
+    def observation_size(self) -> int:
+        """Entries of an observation, O."""
+        parts = [OBSERVATION_PARTS[name] for name in self.observation]
+        return sum(part.size(self.population_size, self.num_bins) for part in parts)
 
-@dataclass(frozen=True, slots=True)
-class SettingsCodes:
-    """``EnvSettings`` in numbers; attributes have the meaning of theirs.
+
+class SettingsCodes(NamedTuple):
+    """``EnvSettings`` in numbers, in the order in which ``advance_runs`` takes them.
 
     Attributes:
+        bound_repair: A value of ``BOUND_REPAIRS``.
+        has_window: Whether the moving average has a window.
         pbest_schedule: A value of ``PBEST_SCHEDULES``, or ``CONSTANT_PBEST``.
         pbest_constant: The constant fraction, if any.
-        bin_scale: What a full bin of a histogram counts: 1 as a fraction, N as a count.
+        reward: A value of ``REWARDS``.
+        max_evaluations: Evaluation budget.
+        max_generations: Generation limit; one that no run reaches where there is none.
+        target_error: Error below which a run is solved.
         parts: Numbers of the parts of the observation.
-        observation_size: Entries of an observation, O.
+        bin_scale: What a full bin of a histogram counts: 1 as a fraction, N as a count.
     """
 
     bound_repair: int
     has_window: bool
     pbest_schedule: int
     pbest_constant: float
+    reward: int
     max_evaluations: int
     max_generations: int
     target_error: float
-    reward: int
-    bin_scale: float
     parts: IntArray
-    observation_size: int
+    bin_scale: float
 
 
 _NO_LIMIT = 2**62

@@ -225,11 +225,10 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         self, state: RunState, figures: FloatArray | None = None, stepped: BoolArray | None = None
     ) -> dict[str, Any]:
         """Return info arrays, each with the mask of the runs it is valid for."""
-        everywhere = np.ones(self.num_envs, np.bool_)
-        infos: dict[str, Any] = {}
-        for key, values in _describe(state).items():
-            infos |= {key: values.copy(), f"_{key}": everywhere.copy()}
-        infos |= {"function": self.task.numbers[self._positions_in_task], "_function": everywhere}
+        described = _describe(state) | {"function": self.task.numbers[self._positions_in_task]}
+        infos: dict[str, Any] = {key: values.copy() for key, values in described.items()}
+        masks = zip(described, np.ones((len(described), self.num_envs), np.bool_), strict=True)
+        infos |= {f"_{key}": mask for key, mask in masks}
         if figures is not None and stepped is not None:
             for key, values in zip(STEP_FIGURES, figures[1:], strict=True):
                 infos |= {key: values, f"_{key}": stepped.copy()}
