@@ -150,15 +150,14 @@ budget is spent, or a constant fraction |
         actions = check_actions(action, (2 * settings.population_size,))[None]
         state = self._state
         outcome = process.advance(state, self._problems, actions, settings)
-        (terminated,), (truncated,) = outcome.endings.tolist()
+        reward, *figures, terminated, truncated = outcome.figures[:, 0].tolist()
         self._state = None if terminated or truncated else state
         if self._picture is not None:
             self._picture.record(state.positions[0].copy(), float(state.best_error[0]), np.clip(actions[0], 0.0, 1.0))
             self._render_if_human()
         info = self._info(state)
-        reward, *figures = outcome.figures[:, 0].tolist()
         info.update(zip(STEP_FIGURES, figures, strict=True))
-        return outcome.observations[0], reward, terminated, truncated, info
+        return outcome.observations[0], reward, bool(terminated), bool(truncated), info
 
     def render(self) -> NDArray[np.uint8] | None:
         """Return the picture of the run so far, or show it in a window."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from de_gym.arrays import BoolArray, Float32Array, FloatArray
+from de_gym.arrays import Float32Array, FloatArray
 from de_gym.compiling import compiled
 from de_gym.envs.observations import OBSERVATION_PARTS, empty_history, write_observations
 from de_gym.envs.run_state import RunState
@@ -32,13 +32,11 @@ class Outcome(NamedTuple):
     """What a generation of R runs gave.
 
     Attributes:
-        figures: Rewards, success rates, mean F and mean CR, shape (4, R).
-        endings: Which runs have terminated, and which have been truncated, shape (2, R).
+        figures: Rewards, success rates, mean F, mean CR, whether terminated, whether truncated (1 or 0), shape (6, R).
         observations: Of the state reached, shape (R, O).
     """
 
     figures: FloatArray
-    endings: BoolArray
     observations: Float32Array
 
 
@@ -144,11 +142,7 @@ def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settin
     programs, num_runs = problems.programs, len(actions)
     if programs is None:
         return _advance_apart(state, problems, actions, settings)
-    outcome = Outcome(
-        np.empty((NUM_FIGURES, num_runs)),
-        np.empty((2, num_runs), np.bool_),
-        np.empty((num_runs, settings.observation_size), np.float32),
-    )
+    outcome = Outcome(np.empty((NUM_FIGURES, num_runs)), np.empty((num_runs, settings.observation_size), np.float32))
     arguments: list[Any] = [*state, actions, problems.lower, problems.upper, *programs, *settings.codes, *outcome]
     if not advance_runs(*arguments):
         raise ValueError(_NAN_ACTIONS)
@@ -159,12 +153,11 @@ def _advance_apart(state: RunState, problems: ProblemBatch, actions: FloatArray,
     """Do ``advance`` step by step where some problem is a Python function."""
     codes, error_before = settings.codes, state.best_error.copy()
     clipped, figures = clip(actions)
-    endings = np.empty((2, len(actions)), np.bool_)
     trials = breed(state, clipped, settings, problems.lower, problems.upper)
     absorb(state, trials, problems.evaluate(trials), settings)
     limits = codes.max_evaluations, codes.max_generations, codes.target_error
-    judge_runs(state, error_before, codes.reward, *limits, figures, endings)
-    return Outcome(figures, endings, observe(state, settings))
+    judge_runs(state, error_before, codes.reward, *limits, figures)
+    return Outcome(figures, observe(state, settings))
 
 
 _NAN_ACTIONS = "Actions must be numbers in [0, 1], got NaN."

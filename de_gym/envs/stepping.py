@@ -27,9 +27,9 @@ from de_gym.problems.kernel import evaluate_programs
 # enough that the code of each of these steps is not fetched anew for every run.
 _RUNS_AT_ONCE = 16
 
-# Rows of the figures that describe a generation.
-REWARD, SUCCESS_RATE, MEAN_SCALE_FACTOR, MEAN_CROSSOVER_RATE = range(4)
-NUM_FIGURES = 4
+# Rows of the figures that describe a generation; of the last two, 1 says yes and 0 no.
+REWARD, SUCCESS_RATE, MEAN_SCALE_FACTOR, MEAN_CROSSOVER_RATE, TERMINATED, TRUNCATED = range(6)
+NUM_FIGURES = 6
 
 
 @compiled
@@ -166,9 +166,8 @@ def judge_runs(
     max_generations: int,
     target_error: float,
     figures: FloatArray,
-    endings: BoolArray,
 ) -> None:
-    """Write reward and success rate of the last generation, and which runs it terminated and truncated, shape (2, R).
+    """Write reward and success rate of the last generation, and which runs it terminated and truncated.
 
     A run has terminated when it is solved, or when its budget does not pay for another generation. It is truncated
     when it reaches the generation limit without having terminated.
@@ -179,8 +178,9 @@ def judge_runs(
         figures[REWARD, run] = reward(reward_kind, error_before[run], error, state.initial_error[run])
         figures[SUCCESS_RATE, run] = state.num_successes[run] / size
         is_solved = state.has_optimum[run] and error < target_error
-        endings[0, run] = is_solved or state.evaluations[run] + size > max_evaluations
-        endings[1, run] = state.generation[run] >= max_generations and not endings[0, run]
+        has_terminated = is_solved or state.evaluations[run] + size > max_evaluations
+        figures[TERMINATED, run] = has_terminated
+        figures[TRUNCATED, run] = state.generation[run] >= max_generations and not has_terminated
 
 
 @compiled
@@ -216,7 +216,6 @@ def advance_runs(
     parts: IntArray,
     bin_scale: float,
     figures: FloatArray,
-    endings: BoolArray,
     observations: Float32Array,
 ) -> bool:
     """Do a whole generation where the problems of all runs are compiled, and write what ``Outcome`` holds.
@@ -257,6 +256,6 @@ def advance_runs(
         points = trials[: (end - first) * size * dimension].reshape(end - first, size, dimension)
         evaluate_programs(points, entries[first:end], instructions, data, values)
         _absorb(part, parents, trials, values, has_window, workspace)
-    judge_runs(state, error_before, reward_kind, max_evaluations, max_generations, target_error, figures, endings)
+    judge_runs(state, error_before, reward_kind, max_evaluations, max_generations, target_error, figures)
     write_observations(parts, bin_scale, normalized_fitness, histogram, mean_past, observations)
     return True

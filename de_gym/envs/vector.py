@@ -106,11 +106,12 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         if restarting.any() and self.autoreset_mode == AutoresetMode.DISABLED:
             ended = np.flatnonzero(restarting).tolist()
             raise ResetNeeded(f"Runs {ended} have ended: call `reset` with options={{'reset_mask': mask}} first.")
-        figures, (terminated, truncated), observations = self._advance(checked, ~restarting)
+        figures, observations = self._advance(checked, ~restarting)
         if restarting.any():
             self._restart(np.flatnonzero(restarting), None, None)
             observations = process.observe(self._running_state(), settings)
         infos = self._infos(self._running_state(), figures, ~restarting)
+        terminated, truncated = figures[4:] > 0.0
         self._has_ended = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._has_ended.any():
             observations, infos = self._restart_ended(observations, infos)
@@ -190,13 +191,12 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             return process.advance(state, self._problems, actions, settings)
         runs, observations = np.flatnonzero(active), process.observe(state, settings)
         clipped, figures = process.clip(actions)
-        whole = process.Outcome(figures, np.zeros((2, self.num_envs), np.bool_), observations)
         if runs.size:
             some = take_runs(state, runs)
             outcome = process.advance(some, self._problems.take(runs), clipped[runs], settings)
             put_runs(state, runs, some)
-            whole.figures[:, runs], whole.endings[:, runs], observations[runs] = outcome
-        return whole
+            figures[:, runs], observations[runs] = outcome
+        return process.Outcome(figures, observations)
 
     def _restart_ended(
         self, final_observations: Float32Array, final_infos: dict[str, Any]
@@ -230,7 +230,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         masks = zip(described, np.ones((len(described), self.num_envs), np.bool_), strict=True)
         infos |= {f"_{key}": mask for key, mask in masks}
         if figures is not None and stepped is not None:
-            for key, values in zip(STEP_FIGURES, figures[1:], strict=True):
+            for key, values in zip(STEP_FIGURES, figures[1:4], strict=True):
                 infos |= {key: values, f"_{key}": stepped.copy()}
         return infos
 
