@@ -11,7 +11,7 @@ import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray
 from de_gym.compiling import compiled
-from de_gym.envs.observations import OBSERVATION_PARTS, empty_history, write_observations
+from de_gym.envs.observations import OBSERVATION_PARTS, empty_history
 from de_gym.envs.run_state import RunState
 from de_gym.envs.settings import EnvSettings
 from de_gym.envs.stepping import (
@@ -22,6 +22,7 @@ from de_gym.envs.stepping import (
     clip_actions,
     has_nan,
     judge_runs,
+    observe_runs,
     summarize,
 )
 from de_gym.evolution import KeyArray, initialize
@@ -63,26 +64,14 @@ def start(
         generation=population.generation,
         num_successes=population.num_successes,
         history=empty_history(num_runs, settings.num_bins, settings.history_window),
-        normalized_fitness=np.empty(fitness.shape),
         histogram=np.empty((num_runs, settings.num_bins)),
-        mean_past_histogram=np.empty((num_runs, settings.num_bins)),
         best_error=np.empty(num_runs),
         initial_error=np.empty(num_runs),
         reference=_find_reference(population.fitness, optimum),
         has_optimum=np.isfinite(optimum),
         keys=keys,
     )
-    summarize(
-        state.fitness,
-        state.generation,
-        state.history,
-        state.normalized_fitness,
-        state.histogram,
-        state.mean_past_histogram,
-        state.best_error,
-        state.reference,
-        settings.codes.has_window,
-    )
+    summarize(state.fitness, state.histogram, state.best_error, state.reference, np.empty(fitness.shape))
     state.initial_error[:] = state.best_error
     return state
 
@@ -176,8 +165,7 @@ def observe(state: RunState, settings: EnvSettings) -> Float32Array:
     """Return the observations, a fresh array of shape (R, O)."""
     codes = settings.codes
     observations = np.empty((len(state.keys), settings.observation_size), np.float32)
-    features = state.normalized_fitness, state.histogram, state.mean_past_histogram
-    write_observations(codes.parts, codes.bin_scale, *features, observations)
+    observe_runs(state, codes.has_window, codes.parts, codes.bin_scale, observations)
     return observations
 
 

@@ -22,9 +22,7 @@ class RunState(NamedTuple):
         generation: Generations since the initial population, shape (R,).
         num_successes: Trials of the last generation that replaced their parent, shape (R,).
         history: Histograms of the generations before the current one, as ``empty_history`` says.
-        normalized_fitness: Fitness scaled to [0, 1], shape (R, N).
         histogram: Histogram of the current generation, shape (R, b).
-        mean_past_histogram: Mean of the histograms before it, shape (R, b).
         best_error: Error of the best individual, never negative, shape (R,).
         initial_error: The best error of the initial population, shape (R,).
         reference: Value that counts as error 0, shape (R,).
@@ -38,9 +36,7 @@ class RunState(NamedTuple):
     generation: IntArray
     num_successes: IntArray
     history: FloatArray
-    normalized_fitness: FloatArray
     histogram: FloatArray
-    mean_past_histogram: FloatArray
     best_error: FloatArray
     initial_error: FloatArray
     reference: FloatArray
@@ -81,9 +77,7 @@ def slice_runs(state: RunState, first: int, end: int) -> RunState:
         state.generation[first:end],
         state.num_successes[first:end],
         state.history[first:end],
-        state.normalized_fitness[first:end],
         state.histogram[first:end],
-        state.mean_past_histogram[first:end],
         state.best_error[first:end],
         state.initial_error[first:end],
         state.reference[first:end],

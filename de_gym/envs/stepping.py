@@ -34,22 +34,38 @@ NUM_FIGURES = 6
 
 @compiled
 def summarize(
-    fitness: FloatArray,
-    generation: IntArray,
-    history: FloatArray,
-    normalized_fitness: FloatArray,
-    histogram: FloatArray,
-    mean_past: FloatArray,
-    best_error: FloatArray,
-    reference: FloatArray,
-    has_window: bool,
+    fitness: FloatArray, histogram: FloatArray, best_error: FloatArray, reference: FloatArray, normalized: FloatArray
 ) -> None:
-    """Derive scaled fitness, histograms and best error from sorted fitness (R, N) and past histograms."""
-    normalize_fitness(fitness, normalized_fitness)
-    fitness_histogram(normalized_fitness, histogram)
-    mean_past_histogram(history, generation, has_window, mean_past)
+    """Derive histogram (R, b), best error (R,) and scaled fitness (R, N) from sorted fitness (R, N)."""
+    normalize_fitness(fitness, normalized)
+    fitness_histogram(normalized, histogram)
     for run in range(len(reference)):
         best_error[run] = max(fitness[run, 0] - reference[run], 0.0)
+
+
+@compiled
+def observe_runs(
+    state: RunState, has_window: bool, parts: IntArray, bin_scale: float, observations: Float32Array
+) -> None:
+    """Write the observations (R, O)."""
+    normalized = np.empty(state.fitness.shape)
+    normalize_fitness(state.fitness, normalized)
+    _observe(state, normalized, has_window, parts, bin_scale, observations)
+
+
+@inlined
+def _observe(
+    state: RunState,
+    normalized: FloatArray,
+    has_window: bool,
+    parts: IntArray,
+    bin_scale: float,
+    observations: Float32Array,
+) -> None:
+    """Write the observations (R, O), given the scaled fitness (R, N)."""
+    mean_past = np.empty(state.histogram.shape)
+    mean_past_histogram(state.history, state.generation, has_window, mean_past)
+    write_observations(parts, bin_scale, normalized, state.histogram, mean_past, observations)
 
 
 @inlined
@@ -85,24 +101,15 @@ def _absorb(
     trial_fitness: FloatArray,
     has_window: bool,
     workspace: Workspace,
+    normalized: FloatArray,
 ) -> None:
-    """Turn the state into that of one generation later; arguments as in ``select_better``."""
+    """Turn the state into that of one generation later; arguments as in ``select_better`` and ``summarize``."""
     push_histogram(state.history, state.generation, state.histogram, has_window)
     select_better(parents, trials, trial_fitness, state.positions, state.fitness, state.num_successes, workspace)
     for run in range(len(state.generation)):
         state.evaluations[run] += state.fitness.shape[1]
         state.generation[run] += 1
-    summarize(
-        state.fitness,
-        state.generation,
-        state.history,
-        state.normalized_fitness,
-        state.histogram,
-        state.mean_past_histogram,
-        state.best_error,
-        state.reference,
-        has_window,
-    )
+    summarize(state.fitness, state.histogram, state.best_error, state.reference, normalized)
 
 
 @compiled
@@ -130,7 +137,8 @@ def absorb_runs(state: RunState, trials: FloatArray, trial_fitness: FloatArray, 
     """Turn the state into that of one generation later, given the trials (R, N, D) and their values (R, N)."""
     _, size, dimension = state.positions.shape
     parents, workspace = state.positions.copy().reshape(-1), make_workspace(size, dimension, 0)
-    _absorb(state, parents, trials.reshape(-1), trial_fitness, has_window, workspace)
+    normalized = np.empty(state.fitness.shape)
+    _absorb(state, parents, trials.reshape(-1), trial_fitness, has_window, workspace, normalized)
 
 
 @compiled
@@ -191,9 +199,7 @@ def advance_runs(
     generation: IntArray,
     num_successes: IntArray,
     history: FloatArray,
-    normalized_fitness: FloatArray,
     histogram: FloatArray,
-    mean_past: FloatArray,
     best_error: FloatArray,
     initial_error: FloatArray,
     reference: FloatArray,
@@ -232,9 +238,7 @@ def advance_runs(
         generation,
         num_successes,
         history,
-        normalized_fitness,
         histogram,
-        mean_past,
         best_error,
         initial_error,
         reference,
@@ -244,7 +248,8 @@ def advance_runs(
     num_runs, size, dimension = positions.shape
     num_at_once = min(num_runs, _RUNS_AT_ONCE)
     parents, trials = make_rows(num_at_once * size, dimension), make_rows(num_at_once * size, dimension)
-    values, clipped = np.empty((num_at_once, size)), np.empty((num_at_once, 2 * size))
+    values, scaled = np.empty((num_at_once, size)), np.empty((num_at_once, size))
+    clipped = np.empty((num_at_once, 2 * size))
     workspace = make_workspace(size, dimension, repair)
     schedule = pbest_schedule, pbest_constant, max_evaluations
     error_before = best_error.copy()
@@ -255,7 +260,8 @@ def advance_runs(
         _breed(part, clipped[: end - first], low, high, repair, *schedule, parents, workspace, trials)
         points = trials[: (end - first) * size * dimension].reshape(end - first, size, dimension)
         evaluate_programs(points, entries[first:end], instructions, data, values)
-        _absorb(part, parents, trials, values, has_window, workspace)
+        normalized = scaled[: end - first]
+        _absorb(part, parents, trials, values, has_window, workspace, normalized)
+        _observe(part, normalized, has_window, parts, bin_scale, observations[first:end])
     judge_runs(state, error_before, reward_kind, max_evaluations, max_generations, target_error, figures)
-    write_observations(parts, bin_scale, normalized_fitness, histogram, mean_past, observations)
     return True
