@@ -116,6 +116,7 @@ budget is spent, or a constant fraction |
         self.render_mode = render_mode
         self._problems: ProblemBatch | None = None
         self._state: RunState | None = None
+        self._actions = np.empty((1, 2 * self.task.settings.population_size))
         self._function = 0
         self._picture: RunPicture | None = None
         self._window: Window | None = None
@@ -147,7 +148,8 @@ budget is spent, or a constant fraction |
         if self._state is None or self._problems is None:
             raise ResetNeeded("`step` needs a running episode: call `reset` first.")
         settings = self.task.settings
-        actions = check_actions(action, (2 * settings.population_size,))[None]
+        actions = self._actions
+        check_actions(action, actions[0])
         state = self._state
         outcome = process.advance(state, self._problems, actions, settings)
         reward, *figures, terminated, truncated = outcome.figures[:, 0].tolist()

@@ -154,12 +154,16 @@ def _check_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
     return chosen
 
 
-def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Return actions as float64, or say what is wrong with their shape; ``process.advance`` looks at the values."""
-    array = np.ascontiguousarray(actions, dtype=np.float64)
-    if array.shape != shape:
-        raise ValueError(f"Actions must have shape {shape}, got {array.shape}.")
-    return array
+def check_actions(actions: ArrayLike, checked: FloatArray) -> FloatArray:
+    """Return actions copied to ``checked``, or say what is wrong with their shape.
+
+    ``process.advance`` looks at the values.
+    """
+    array = np.asarray(actions)
+    if array.shape != checked.shape:
+        raise ValueError(f"Actions must have shape {checked.shape}, got {array.shape}.")
+    checked[:] = array
+    return checked
 
 
 def check_options(options: dict[str, Any] | None, allowed: tuple[str, ...]) -> dict[str, Any]:

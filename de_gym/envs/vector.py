@@ -79,6 +79,8 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         self._shared_uniforms: FloatArray | None = None
         self._problems: ProblemBatch | None = None
         self._state: RunState | None = None
+        # Kept, because asking the system for fresh memory costs more than copying the actions.
+        self._actions = np.empty((num_envs, 2 * self.task.settings.population_size))
         self._has_ended = np.zeros(num_envs, np.bool_)
 
     def reset(
@@ -101,16 +103,17 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
     def step(self, actions: ArrayLike) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Run one generation of every run, restarting ended runs as the autoreset mode says."""
         settings = self.task.settings
-        checked = check_actions(actions, (self.num_envs, 2 * settings.population_size))
-        restarting = self._has_ended.copy()
-        if restarting.any() and self.autoreset_mode == AutoresetMode.DISABLED:
+        checked = check_actions(actions, self._actions)
+        restarting, must_restart = self._has_ended, bool(self._has_ended.any())
+        stepped = ~restarting
+        if must_restart and self.autoreset_mode == AutoresetMode.DISABLED:
             ended = np.flatnonzero(restarting).tolist()
             raise ResetNeeded(f"Runs {ended} have ended: call `reset` with options={{'reset_mask': mask}} first.")
-        figures, observations = self._advance(checked, ~restarting)
-        if restarting.any():
+        figures, observations = self._advance(checked, stepped)
+        if must_restart:
             self._restart(np.flatnonzero(restarting), None, None)
             observations = process.observe(self._running_state(), settings)
-        infos = self._infos(self._running_state(), figures, ~restarting)
+        infos = self._infos(self._running_state(), figures, stepped)
         terminated, truncated = figures[4:] > 0.0
         self._has_ended = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._has_ended.any():
