@@ -1,7 +1,7 @@
 """The compiled part of a step: breed, evaluate, select, summarise and judge R runs.
 
-Functions that Python calls take the arrays of a ``RunState`` one by one, because numba unpacks separate arrays several
-times faster than a tuple of them.
+``advance_runs`` takes the arrays of a ``RunState`` one by one, because numba unpacks separate arrays faster than a
+tuple of them; where problems are Python functions, that no longer matters.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.envs import process
 from de_gym.envs.de_param_control import STEP_FIGURES, check_render_mode, draw_start, make_spaces
 from de_gym.envs.run_state import RunState, put_runs, take_runs
+from de_gym.envs.stepping import TERMINATED
 from de_gym.envs.task import TaskOptions, check_actions, check_options, make_task
 from de_gym.evolution import scale_to_bounds
 from de_gym.problems import ProblemBatch
@@ -114,7 +115,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             self._restart(np.flatnonzero(restarting), None, None)
             observations = process.observe(self._running_state(), settings)
         infos = self._infos(self._running_state(), figures, stepped)
-        terminated, truncated = figures[4:] > 0.0
+        terminated, truncated = figures[TERMINATED:] > 0.0
         self._has_ended = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._has_ended.any():
             observations, infos = self._restart_ended(observations, infos)
@@ -233,7 +234,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         masks = zip(described, np.ones((len(described), self.num_envs), np.bool_), strict=True)
         infos |= {f"_{key}": mask for key, mask in masks}
         if figures is not None and stepped is not None:
-            for key, values in zip(STEP_FIGURES, figures[1:4], strict=True):
+            for key, values in zip(STEP_FIGURES, figures[1:TERMINATED], strict=True):
                 infos |= {key: values, f"_{key}": stepped.copy()}
         return infos
 
