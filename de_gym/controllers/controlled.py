@@ -11,6 +11,7 @@ from de_gym.baselines import GenerationParameters, Optimizer
 from de_gym.controllers.base import Controller, check_population_size
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.envs import process
+from de_gym.envs.run_state import RunState, take_runs
 from de_gym.envs.settings import EnvSettings, default_population_size
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
 
@@ -44,7 +45,7 @@ class ControlledDE(Optimizer):
         self._process = EnvSettings(
             population_size=size, max_evaluations=self._max_evaluations, max_generations=None, **self._settings
         )
-        self._state: process.RunState | None = None
+        self._state: RunState | None = None
         self._actions: FloatArray | None = None
         self._last_parameters: GenerationParameters | None = None
         self.controller.reset(self._rngs)
@@ -65,13 +66,13 @@ class ControlledDE(Optimizer):
             self._state = process.start(trials, fitness, unknown, draw_keys(self._rngs), self._process)
             return
         factors, rates = np.split(self._actions, 2, axis=1)
-        self._last_parameters = GenerationParameters(factors, rates, self._state.population.fitness)
-        self._state = process.absorb(self._state, trials, fitness)
+        self._last_parameters = GenerationParameters(factors, rates, self._state.fitness.copy())
+        process.absorb(self._state, trials, fitness, self._process)
 
     def _keep(self, runs: IntArray) -> None:
         self.controller.keep(runs)
         if self._state is not None:
-            self._state = process.take_runs(self._state, runs)
+            self._state = take_runs(self._state, runs)
         if self._last_parameters is not None:
             last = self._last_parameters
             self._last_parameters = GenerationParameters(
@@ -86,7 +87,9 @@ class ControlledDE(Optimizer):
     @property
     def population(self) -> tuple[FloatArray, FloatArray] | None:
         """Current positions (R, N, D) and fitness (R, N), best first; None before the initial population is told."""
-        return None if self._state is None else (self._state.population.positions, self._state.population.fitness)
+        if self._state is None:
+            return None
+        return self._state.positions.copy(), self._state.fitness.copy()
 
 
 def process_settings(controller: Controller) -> dict[str, Any]:

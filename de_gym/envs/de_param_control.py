@@ -11,12 +11,15 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import Float32Array, FloatArray
-from de_gym.compiling import compiled
 from de_gym.envs import process
 from de_gym.envs.rendering import RunPicture, Window, new_figure, to_pixels
+from de_gym.envs.run_state import RunState
 from de_gym.envs.task import Task, TaskOptions, check_actions, check_options, make_task
 from de_gym.evolution import KeyArray, draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.problems import ProblemBatch
+
+# What ``info`` says of a generation: the figures of an ``Outcome`` that follow the reward.
+STEP_FIGURES = ("success_rate", "mean_scale_factor", "mean_crossover_rate")
 
 
 class DEParamControlEnv(gym.Env[Float32Array, Float32Array]):
@@ -112,7 +115,8 @@ budget is spent, or a constant fraction |
         self.observation_space, self.action_space = make_spaces(self.task)
         self.render_mode = render_mode
         self._problems: ProblemBatch | None = None
-        self._state: process.RunState | None = None
+        self._state: RunState | None = None
+        self._actions = np.empty((1, 2 * self.task.settings.population_size))
         self._function = 0
         self._picture: RunPicture | None = None
         self._window: Window | None = None
@@ -135,9 +139,7 @@ budget is spent, or a constant fraction |
         state = process.start(positions, fitness, self._problems.optimum, keys, self.task.settings)
         self._state = state
         if self.render_mode is not None:
-            self._picture = RunPicture(
-                self.task.problems[index], state.population.positions[0], float(state.best_error[0])
-            )
+            self._picture = RunPicture(self.task.problems[index], state.positions[0].copy(), float(state.best_error[0]))
             self._render_if_human()
         return process.observe(state, self.task.settings)[0], self._info(state)
 
@@ -146,16 +148,18 @@ budget is spent, or a constant fraction |
         if self._state is None or self._problems is None:
             raise ResetNeeded("`step` needs a running episode: call `reset` first.")
         settings = self.task.settings
-        actions = check_actions(action, (2 * settings.population_size,))[None]
-        state, rewards = process.advance(self._state, self._problems, actions, settings)
-        endings = process.find_endings(state, settings)
-        terminated, truncated = bool(endings[0][0]), bool(endings[1][0])
+        actions = self._actions
+        check_actions(action, actions[0])
+        state = self._state
+        outcome = process.advance(state, self._problems, actions, settings)
+        reward, *figures, terminated, truncated = outcome.figures[:, 0].tolist()
         self._state = None if terminated or truncated else state
         if self._picture is not None:
-            self._picture.record(state.population.positions[0], float(state.best_error[0]), actions[0])
+            self._picture.record(state.positions[0].copy(), float(state.best_error[0]), np.clip(actions[0], 0.0, 1.0))
             self._render_if_human()
-        info = self._info(state) | {key: value.item() for key, value in describe_step(state, actions).items()}
-        return process.observe(state, settings)[0], float(rewards[0]), terminated, truncated, info
+        info = self._info(state)
+        info.update(zip(STEP_FIGURES, figures, strict=True))
+        return outcome.observations[0], reward, bool(terminated), bool(truncated), info
 
     def render(self) -> NDArray[np.uint8] | None:
         """Return the picture of the run so far, or show it in a window."""
@@ -183,11 +187,14 @@ budget is spent, or a constant fraction |
             self._picture.draw(self._window.figure)
             self._window.show(1 / self.metadata["render_fps"])
 
-    def _info(self, state: process.RunState) -> dict[str, Any]:
-        described = {key: value[0] for key, value in describe(state).items()}
-        position = described.pop("best_position")
-        return {key: value.item() for key, value in described.items()} | {
-            "best_position": position,
+    def _info(self, state: RunState) -> dict[str, Any]:
+        # Not by way of ``describe``: views of single numbers would take as long as the generation.
+        return {
+            "best_error": state.best_error.item(),
+            "best_fitness": state.fitness.item(0),
+            "best_position": state.positions[0, 0].copy(),
+            "evaluations": state.evaluations.item(),
+            "generation": state.generation.item(),
             "function": self._function,
         }
 
@@ -215,39 +222,3 @@ def draw_start(task: Task, rng: np.random.Generator, number: object | None) -> t
     uniforms = draw_uniforms([rng], task.settings.population_size, task.dimension)[0]
     keys = draw_keys([rng])
     return (drawn if number is None else task.position_of(number)), uniforms, keys
-
-
-def describe(state: process.RunState) -> dict[str, NDArray[Any]]:
-    """Return what ``info`` says of a state, as arrays over R runs."""
-    population = state.population
-    return {
-        "best_error": state.best_error.copy(),
-        "best_fitness": population.best_fitness.copy(),
-        "best_position": population.best_position.copy(),
-        "evaluations": population.evaluations,
-        "generation": population.generation,
-    }
-
-
-def describe_step(state: process.RunState, actions: FloatArray) -> dict[str, FloatArray]:
-    """Return what ``info`` says of the last generation, as arrays over R runs."""
-    mean_factors, mean_rates = _mean_halves(actions)
-    return {
-        "success_rate": state.population.num_successes / state.population.fitness.shape[1],
-        "mean_scale_factor": mean_factors,
-        "mean_crossover_rate": mean_rates,
-    }
-
-
-@compiled
-def _mean_halves(actions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the means of the first and of the second half of each row."""
-    num_runs, half = actions.shape[0], actions.shape[1] // 2
-    means = np.empty((2, num_runs))
-    for run in range(num_runs):
-        first_sum = second_sum = 0.0
-        for i in range(half):
-            first_sum += actions[run, i]
-            second_sum += actions[run, half + i]
-        means[0, run], means[1, run] = first_sum / half, second_sum / half
-    return means[0], means[1]

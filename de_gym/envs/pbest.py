@@ -4,32 +4,32 @@ from __future__ import annotations
 
 import numpy as np
 
-from de_gym.arrays import IntArray
 from de_gym.compiling import compiled
 
-
-@compiled
-def fall_linearly(evaluations: IntArray, max_evaluations: int, population_size: int) -> IntArray:
-    """Return ceil(pN) candidates per run, shape (R,), with p falling from 1 to 2/N as the budget is spent."""
-    counts = np.empty_like(evaluations)
-    for run in range(len(evaluations)):
-        fraction = 1.0 - (1.0 - 2.0 / population_size) * (evaluations[run] / max_evaluations)
-        counts[run] = count_candidates(fraction, population_size)
-    return counts
+# The numbers are what the compiled code switches on.
+PBEST_SCHEDULES = {"linear": 0}
+(_LINEAR,) = PBEST_SCHEDULES.values()
+CONSTANT_PBEST = -1
 
 
 @compiled
-def count_candidates(fraction: float, population_size: int) -> int:
-    """Return ceil(fraction * population_size), at least one and at most everybody."""
+def fall_linearly(share_spent: float, population_size: int) -> float:
+    """Return the fraction p, falling from 1 to 2/N as the budget is spent."""
+    return 1.0 - (1.0 - 2.0 / population_size) * share_spent
+
+
+@compiled
+def num_pbest(schedule: int, constant: float, share_spent: float, population_size: int) -> int:
+    """Return the number of p-best candidates, ceil(pN).
+
+    Args:
+        schedule: A value of ``PBEST_SCHEDULES``, or ``CONSTANT_PBEST``.
+        constant: The fraction p of a constant schedule.
+        share_spent: Share of the evaluation budget that is spent.
+        population_size: Individuals N.
+    """
+    fraction = constant
+    if schedule == _LINEAR:
+        fraction = fall_linearly(share_spent, population_size)
     # A product that is whole but for rounding must not gain a candidate.
     return min(max(int(np.ceil(fraction * population_size - 1e-9)), 1), population_size)
-
-
-PBEST_SCHEDULES = {"linear": fall_linearly}
-
-
-def num_pbest(pbest: str | float, evaluations: IntArray, max_evaluations: int, population_size: int) -> IntArray:
-    """Return the number of p-best candidates of each run, shape (R,)."""
-    if isinstance(pbest, str):
-        return PBEST_SCHEDULES[pbest](evaluations, max_evaluations, population_size)
-    return np.full(len(evaluations), count_candidates(pbest, population_size))

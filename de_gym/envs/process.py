@@ -1,100 +1,44 @@
-"""The Markov decision process of R runs: start, breed, absorb, observe, end; pure functions of a frozen state.
+"""The Markov decision process of R runs: start, breed, absorb, advance, observe; functions of a ``RunState``.
 
 The environments and the controlled optimiser are thin shells on these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from de_gym.arrays import Float32Array, FloatArray
 from de_gym.compiling import compiled
-from de_gym.envs.observations import (
-    OBSERVATION_PARTS,
-    Features,
-    HistogramHistory,
-    fitness_histogram,
-    normalize_fitness,
-    push_histogram,
-)
-from de_gym.envs.pbest import num_pbest
-from de_gym.envs.rewards import REWARDS
+from de_gym.envs.observations import OBSERVATION_PARTS, empty_history
+from de_gym.envs.run_state import RunState
 from de_gym.envs.settings import EnvSettings
-from de_gym.evolution import (
-    BOUND_REPAIRS,
-    KeyArray,
-    Population,
-    breed_all,
-    initialize,
-    num_uniforms,
-    select_better,
+from de_gym.envs.stepping import (
+    NUM_FIGURES,
+    absorb_runs,
+    advance_runs,
+    breed_runs,
+    clip_actions,
+    has_nan,
+    judge_runs,
+    observe_runs,
+    summarize,
 )
+from de_gym.evolution import KeyArray, initialize
 from de_gym.problems import ProblemBatch
 
 
-@dataclass(frozen=True, slots=True)
-class RunState:
-    """Everything that R runs remember from one generation to the next; their future follows from it and the actions.
+class Outcome(NamedTuple):
+    """What a generation of R runs gave.
 
     Attributes:
-        population: The populations.
-        history: Histograms of the generations before the current one.
-        normalized_fitness: Fitness scaled to [0, 1], shape (R, N).
-        histogram: Histogram of the current generation, shape (R, b).
-        best_error: Error of the best individual, never negative, shape (R,).
-        initial_error: The best error of the initial population, shape (R,).
-        reference: Value that counts as error 0, shape (R,).
-        has_optimum: Whether ``reference`` is a known minimum or bound, shape (R,).
-        keys: What each run's random numbers follow from, shape (R,).
+        figures: Rewards, success rates, mean F, mean CR, whether terminated, whether truncated (1 or 0), shape (6, R).
+        observations: Of the state reached, shape (R, O).
     """
 
-    population: Population
-    history: HistogramHistory
-    normalized_fitness: FloatArray
-    histogram: FloatArray
-    best_error: FloatArray
-    initial_error: FloatArray
-    reference: FloatArray
-    has_optimum: BoolArray
-    keys: KeyArray
-
-
-@compiled
-def _summarize(
-    fitness: FloatArray, reference: FloatArray, normalized: FloatArray, histogram: FloatArray, best_error: FloatArray
-) -> None:
-    """Write the scaled fitness (R, N), its histogram (R, b) and the best error (R,) of sorted fitness (R, N)."""
-    normalized[:] = normalize_fitness(fitness)
-    histogram[:] = fitness_histogram(normalized, histogram.shape[1])
-    for run in range(len(reference)):
-        best_error[run] = max(fitness[run, 0] - reference[run], 0.0)
-
-
-@compiled
-def _absorb(
-    positions: FloatArray,
-    fitness: FloatArray,
-    trials: FloatArray,
-    trial_fitness: FloatArray,
-    reference: FloatArray,
-    next_positions: FloatArray,
-    next_fitness: FloatArray,
-    num_successes: IntArray,
-    normalized: FloatArray,
-    histogram: FloatArray,
-    best_error: FloatArray,
-) -> None:
-    """Do the work of ``absorb`` in one call, into given arrays.
-
-    From Python, a call costs as much as the work on one run, and so does every array that a call returns.
-    """
-    select_better(positions, fitness, trials, trial_fitness, next_positions, next_fitness, num_successes)
-    _summarize(next_fitness, reference, normalized, histogram, best_error)
+    figures: FloatArray
+    observations: Float32Array
 
 
 def start(
@@ -112,22 +56,24 @@ def start(
         keys: What each run's random numbers follow from, shape (R,).
         settings: The decision process.
     """
-    population = initialize(positions, fitness)
-    reference = _find_reference(population.fitness, optimum)
-    normalized, histogram = np.empty_like(fitness), np.empty((len(positions), settings.num_bins))
-    best_error = np.empty_like(reference)
-    _summarize(population.fitness, reference, normalized, histogram, best_error)
-    return RunState(
-        population=population,
-        history=HistogramHistory.empty(len(positions), settings.num_bins, settings.history_window),
-        normalized_fitness=normalized,
-        histogram=histogram,
-        best_error=best_error,
-        initial_error=best_error,
-        reference=reference,
+    population, num_runs = initialize(positions, fitness), len(positions)
+    state = RunState(
+        positions=population.positions,
+        fitness=population.fitness,
+        evaluations=population.evaluations,
+        generation=population.generation,
+        num_successes=population.num_successes,
+        history=empty_history(num_runs, settings.num_bins, settings.history_window),
+        histogram=np.empty((num_runs, settings.num_bins)),
+        best_error=np.empty(num_runs),
+        initial_error=np.empty(num_runs),
+        reference=_find_reference(population.fitness, optimum),
         has_optimum=np.isfinite(optimum),
         keys=keys,
     )
+    summarize(state.fitness, state.histogram, state.best_error, state.reference, np.empty(fitness.shape))
+    state.initial_error[:] = state.best_error
+    return state
 
 
 @compiled
@@ -162,83 +108,65 @@ def breed(
         lower: Lower bounds of each run's problem, shape (R, D).
         upper: Upper bounds of each run's problem, shape (R, D).
     """
-    population, size = state.population, settings.population_size
-    return breed_all(
-        population.positions,
-        actions,
-        num_pbest(settings.pbest, population.evaluations, settings.max_evaluations, size),
-        state.keys,
-        population.generation,
-        lower,
-        upper,
-        BOUND_REPAIRS[settings.bound_repair],
-        num_uniforms(size, population.positions.shape[2], settings.bound_repair),
+    codes = settings.codes
+    schedule = codes.pbest_schedule, codes.pbest_constant, codes.max_evaluations
+    return breed_runs(state, actions, lower, upper, codes.bound_repair, *schedule)
+
+
+def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray, settings: EnvSettings) -> None:
+    """Turn the state into that of one generation later, given the trials (R, N, D) and their values (R, N)."""
+    absorb_runs(
+        state,
+        np.ascontiguousarray(trials, dtype=np.float64),
+        np.ascontiguousarray(trial_fitness, dtype=np.float64),
+        settings.codes.has_window,
     )
 
 
-def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray) -> RunState:
-    """Return the state one generation later, given the trials (R, N, D) and their values (R, N)."""
-    before, history = state.population, state.history
-    after = Population(
-        positions=np.empty_like(before.positions),
-        fitness=np.empty_like(before.fitness),
-        evaluations=before.evaluations + before.fitness.shape[1],
-        generation=before.generation + 1,
-        num_successes=np.empty_like(before.num_successes),
-    )
-    following = RunState(
-        population=after,
-        history=HistogramHistory(
-            push_histogram(history.rows, history.num_rows, state.histogram, history.windowed),
-            history.num_rows + 1,
-            history.windowed,
-        ),
-        normalized_fitness=np.empty_like(before.fitness),
-        histogram=np.empty_like(state.histogram),
-        best_error=np.empty_like(state.best_error),
-        initial_error=state.initial_error,
-        reference=state.reference,
-        has_optimum=state.has_optimum,
-        keys=state.keys,
-    )
-    _absorb(
-        before.positions,
-        before.fitness,
-        trials,
-        trial_fitness,
-        state.reference,
-        after.positions,
-        after.fitness,
-        after.num_successes,
-        following.normalized_fitness,
-        following.histogram,
-        following.best_error,
-    )
-    return following
+def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
+    """Turn the state into that of one generation later.
+
+    Actions (R, 2N) outside [0, 1] are clipped, as documented: Gaussian policies produce them all the time.
+    """
+    programs, num_runs = problems.programs, len(actions)
+    if programs is None:
+        return _advance_apart(state, problems, actions, settings)
+    outcome = Outcome(np.empty((NUM_FIGURES, num_runs)), np.empty((num_runs, settings.observation_size), np.float32))
+    arguments: list[Any] = [*state, actions, problems.lower, problems.upper, *programs, *settings.codes, *outcome]
+    if not advance_runs(*arguments):
+        raise ValueError(_NAN_ACTIONS)
+    return outcome
 
 
-def advance(
-    state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings
-) -> tuple[RunState, FloatArray]:
-    """Return the state one generation later and the rewards (R,); arguments as in ``breed``."""
-    trials = breed(state, actions, settings, problems.lower, problems.upper)
-    following = absorb(state, trials, problems.evaluate(trials))
-    return following, REWARDS[settings.reward](state.best_error, following.best_error, state.initial_error)
+def _advance_apart(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
+    """Do ``advance`` step by step where some problem is a Python function."""
+    codes, error_before = settings.codes, state.best_error.copy()
+    clipped, figures = clip(actions)
+    trials = breed(state, clipped, settings, problems.lower, problems.upper)
+    absorb(state, trials, problems.evaluate(trials), settings)
+    limits = codes.max_evaluations, codes.max_generations, codes.target_error
+    judge_runs(state, error_before, codes.reward, *limits, figures)
+    return Outcome(figures, observe(state, settings))
+
+
+_NAN_ACTIONS = "Actions must be numbers in [0, 1], got NaN."
+
+
+def clip(actions: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return actions (R, 2N) clipped to [0, 1], and figures of an ``Outcome`` that hold no more than their means."""
+    if has_nan(actions):
+        raise ValueError(_NAN_ACTIONS)
+    clipped, figures = np.empty_like(actions), np.zeros((NUM_FIGURES, len(actions)))
+    clip_actions(actions, clipped, figures)
+    return clipped, figures
 
 
 def observe(state: RunState, settings: EnvSettings) -> Float32Array:
     """Return the observations, a fresh array of shape (R, O)."""
-    histogram, mean_past, scale = state.histogram, state.history.mean(), bin_scale(settings)
-    if scale != 1.0:
-        histogram, mean_past = histogram * scale, mean_past * scale
-    features = Features(state.normalized_fitness, histogram, mean_past)
-    parts = [OBSERVATION_PARTS[name].compute(features) for name in settings.observation]
-    return np.concatenate(parts, axis=1, dtype=np.float32)
-
-
-def bin_scale(settings: EnvSettings) -> float:
-    """Return what one full bin counts: 1 as a fraction, N as a count."""
-    return float(settings.population_size) if settings.histogram == "counts" else 1.0
+    codes = settings.codes
+    observations = np.empty((len(state.keys), settings.observation_size), np.float32)
+    observe_runs(state, codes.has_window, codes.parts, codes.bin_scale, observations)
+    return observations
 
 
 def observation_high(settings: EnvSettings) -> Float32Array:
@@ -247,77 +175,5 @@ def observation_high(settings: EnvSettings) -> Float32Array:
     for name in settings.observation:
         part = OBSERVATION_PARTS[name]
         size = part.size(settings.population_size, settings.num_bins)
-        highs.append(np.full(size, part.high(bin_scale(settings)), np.float32))
+        highs.append(np.full(size, part.high(settings.codes.bin_scale), np.float32))
     return np.concatenate(highs)
-
-
-def find_endings(state: RunState, settings: EnvSettings) -> tuple[BoolArray, BoolArray]:
-    """Return which runs have terminated and which have been truncated, both of shape (R,).
-
-    A run has terminated when it is solved, or when its budget does not pay for another generation. It is truncated
-    when it reaches the generation limit without having terminated.
-    """
-    population = state.population
-    last_affordable = settings.max_evaluations - settings.population_size
-    last_generation = _NO_LIMIT if settings.max_generations is None else settings.max_generations
-    return _find_endings(
-        state.best_error,
-        state.has_optimum,
-        population.evaluations,
-        population.generation,
-        settings.target_error,
-        last_affordable,
-        last_generation,
-    )
-
-
-_NO_LIMIT = np.iinfo(np.int64).max
-
-
-@compiled
-def _find_endings(
-    best_error: FloatArray,
-    has_optimum: BoolArray,
-    evaluations: IntArray,
-    generation: IntArray,
-    target_error: float,
-    last_affordable: int,
-    last_generation: int,
-) -> tuple[BoolArray, BoolArray]:
-    terminated, truncated = np.empty_like(has_optimum), np.empty_like(has_optimum)
-    for run in range(len(best_error)):
-        solved = has_optimum[run] and best_error[run] < target_error
-        terminated[run] = solved or evaluations[run] > last_affordable
-        truncated[run] = generation[run] >= last_generation and not terminated[run]
-    return terminated, truncated
-
-
-def take_runs(state: RunState, runs: IntArray) -> RunState:
-    """Return the state of the given runs only."""
-    return _map_arrays(lambda array: array[runs], state)
-
-
-def put_runs(state: RunState, runs: IntArray, replacement: RunState) -> RunState:
-    """Return the state with the given runs replaced, all others untouched."""
-
-    def put(array: NDArray[Any], part: NDArray[Any]) -> NDArray[Any]:
-        merged = array.copy()
-        merged[runs] = part
-        return merged
-
-    return _map_arrays(put, state, replacement)
-
-
-Nested = TypeVar("Nested", RunState, Population, HistogramHistory)
-
-
-def _map_arrays(function: Callable[..., NDArray[Any]], *states: Nested) -> Nested:
-    """Return a dataclass like ``states`` with ``function`` applied to its arrays, field by field, to any depth."""
-    changed: dict[str, Any] = {}
-    for field in fields(states[0]):
-        values = [getattr(state, field.name) for state in states]
-        if isinstance(values[0], np.ndarray):
-            changed[field.name] = function(*values)
-        elif isinstance(values[0], Population | HistogramHistory):
-            changed[field.name] = _map_arrays(function, *values)
-    return replace(states[0], **changed)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
+import numpy as np
+
+from de_gym.arrays import IntArray
 from de_gym.envs.observations import OBSERVATION_PARTS
-from de_gym.envs.pbest import PBEST_SCHEDULES
+from de_gym.envs.pbest import CONSTANT_PBEST, PBEST_SCHEDULES
 from de_gym.envs.rewards import REWARDS
 from de_gym.evolution import BOUND_REPAIRS
 from de_gym.registry import lookup
@@ -71,6 +76,61 @@ class EnvSettings:
             raise ValueError(f"`observation` must name at least one part of {', '.join(OBSERVATION_PARTS)}, got none.")
         for part in self.observation:
             lookup("observation part", part, OBSERVATION_PARTS)
+
+    @cached_property
+    def codes(self) -> SettingsCodes:
+        """The settings as the numbers that compiled code takes, found once."""
+        has_schedule = isinstance(self.pbest, str)
+        parts = [OBSERVATION_PARTS[name] for name in self.observation]
+        return SettingsCodes(
+            bound_repair=BOUND_REPAIRS[self.bound_repair],
+            has_window=self.history_window is not None,
+            pbest_schedule=PBEST_SCHEDULES[str(self.pbest)] if has_schedule else CONSTANT_PBEST,
+            pbest_constant=math.nan if has_schedule else float(self.pbest),
+            max_evaluations=self.max_evaluations,
+            max_generations=_NO_LIMIT if self.max_generations is None else self.max_generations,
+            target_error=float(self.target_error),
+            reward=REWARDS[self.reward],
+            parts=np.array([part.number for part in parts]),
+            bin_scale=float(self.population_size) if self.histogram == "counts" else 1.0,
+        )
+
+    @cached_property
+    def observation_size(self) -> int:
+        """Entries of an observation, O."""
+        parts = [OBSERVATION_PARTS[name] for name in self.observation]
+        return sum(part.size(self.population_size, self.num_bins) for part in parts)
+
+
+class SettingsCodes(NamedTuple):
+    """``EnvSettings`` in numbers, in the order in which ``advance_runs`` takes them.
+
+    Attributes:
+        bound_repair: A value of ``BOUND_REPAIRS``.
+        has_window: Whether the moving average has a window.
+        pbest_schedule: A value of ``PBEST_SCHEDULES``, or ``CONSTANT_PBEST``.
+        pbest_constant: The constant fraction, if any.
+        reward: A value of ``REWARDS``.
+        max_evaluations: Evaluation budget.
+        max_generations: Generation limit; one that no run reaches where there is none.
+        target_error: Error below which a run is solved.
+        parts: Numbers of the parts of the observation.
+        bin_scale: What a full bin of a histogram counts: 1 as a fraction, N as a count.
+    """
+
+    bound_repair: int
+    has_window: bool
+    pbest_schedule: int
+    pbest_constant: float
+    reward: int
+    max_evaluations: int
+    max_generations: int
+    target_error: float
+    parts: IntArray
+    bin_scale: float
+
+
+_NO_LIMIT = 2**62
 
 
 def _at_least(name: str, value: int, minimum: int) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.compiling import compiled
 from de_gym.envs.settings import (
     DEFAULT_OBSERVATION,
     EnvSettings,
@@ -155,30 +154,16 @@ def _check_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
     return chosen
 
 
-def check_actions(actions: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Return actions clipped to [0, 1] as float64, or say what is wrong with them.
+def check_actions(actions: ArrayLike, checked: FloatArray) -> FloatArray:
+    """Return actions copied to ``checked``, or say what is wrong with their shape.
 
-    Values outside the box are clipped, as documented: Gaussian policies produce them all the time.
+    ``process.advance`` looks at the values.
     """
-    array = np.ascontiguousarray(actions, dtype=np.float64)
-    if array.shape != shape:
-        raise ValueError(f"Actions must have shape {shape}, got {array.shape}.")
-    clipped, has_nan = _clip_to_unit(array)
-    if has_nan:
-        raise ValueError("Actions must be numbers in [0, 1], got NaN.")
-    return clipped
-
-
-@compiled
-def _clip_to_unit(actions: FloatArray) -> tuple[FloatArray, bool]:
-    """Return actions clipped to [0, 1], and whether one of them is NaN."""
-    clipped, has_nan = np.empty_like(actions), False
-    entries, results = actions.reshape(-1), clipped.reshape(-1)
-    for index in range(entries.shape[0]):
-        entry = entries[index]
-        results[index] = min(max(entry, 0.0), 1.0)
-        has_nan |= entry != entry
-    return clipped, has_nan
+    array = np.asarray(actions)
+    if array.shape != checked.shape:
+        raise ValueError(f"Actions must have shape {checked.shape}, got {array.shape}.")
+    checked[:] = array
+    return checked
 
 
 def check_options(options: dict[str, Any] | None, allowed: tuple[str, ...]) -> dict[str, Any]:

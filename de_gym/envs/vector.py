@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.envs import process
-from de_gym.envs.de_param_control import check_render_mode, describe, describe_step, draw_start, make_spaces
+from de_gym.envs.de_param_control import STEP_FIGURES, check_render_mode, draw_start, make_spaces
+from de_gym.envs.run_state import RunState, put_runs, take_runs
+from de_gym.envs.stepping import TERMINATED
 from de_gym.envs.task import TaskOptions, check_actions, check_options, make_task
 from de_gym.evolution import scale_to_bounds
 from de_gym.problems import ProblemBatch
@@ -77,7 +79,9 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         self._positions_in_task = np.zeros(num_envs, np.int64)
         self._shared_uniforms: FloatArray | None = None
         self._problems: ProblemBatch | None = None
-        self._state: process.RunState | None = None
+        self._state: RunState | None = None
+        # Kept, because asking the system for fresh memory costs more than copying the actions.
+        self._actions = np.empty((num_envs, 2 * self.task.settings.population_size))
         self._has_ended = np.zeros(num_envs, np.bool_)
 
     def reset(
@@ -100,23 +104,22 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
     def step(self, actions: ArrayLike) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Run one generation of every run, restarting ended runs as the autoreset mode says."""
         settings = self.task.settings
-        checked = check_actions(actions, (self.num_envs, 2 * settings.population_size))
-        restarting = self._has_ended.copy()
-        if restarting.any() and self.autoreset_mode == AutoresetMode.DISABLED:
+        checked = check_actions(actions, self._actions)
+        restarting, must_restart = self._has_ended, bool(self._has_ended.any())
+        stepped = ~restarting
+        if must_restart and self.autoreset_mode == AutoresetMode.DISABLED:
             ended = np.flatnonzero(restarting).tolist()
             raise ResetNeeded(f"Runs {ended} have ended: call `reset` with options={{'reset_mask': mask}} first.")
-        rewards = self._advance(checked, ~restarting)
-        if restarting.any():
+        figures, observations = self._advance(checked, stepped)
+        if must_restart:
             self._restart(np.flatnonzero(restarting), None, None)
-        state = self._running_state()
-        # A fresh run cannot have ended: the settings pay for at least one generation; a solved start is played on.
-        terminated, truncated = (ended & ~restarting for ended in process.find_endings(state, settings))
-        infos = self._infos(state, checked, ~restarting)
-        observations = process.observe(state, settings)
+            observations = process.observe(self._running_state(), settings)
+        infos = self._infos(self._running_state(), figures, stepped)
+        terminated, truncated = figures[TERMINATED:] > 0.0
         self._has_ended = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._has_ended.any():
             observations, infos = self._restart_ended(observations, infos)
-        return observations, rewards, terminated, truncated, infos
+        return observations, figures[0], terminated, truncated, infos
 
     def _runs_to_reset(self, mask: object) -> IntArray:
         """Return the indices of the runs to reset."""
@@ -169,7 +172,10 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         if population is not None:
             positions = task.check_initial_population(population, self._problems)[runs]
         started = process.start(positions, problems.evaluate(positions), problems.optimum, keys, task.settings)
-        self._state = started if self._state is None else process.put_runs(self._state, runs, started)
+        if self._state is None:
+            self._state = started
+        else:
+            put_runs(self._state, runs, started)
         self._has_ended[runs] = False
 
     def _one_per_run(self, numbers: object) -> list[object]:
@@ -181,20 +187,20 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             raise ValueError(f"`function` must be one function number or {self.num_envs} of them, got {len(fixed)}.")
         return fixed
 
-    def _advance(self, actions: FloatArray, active: BoolArray) -> FloatArray:
-        """Run one generation of the active runs and return all rewards, 0 for the others."""
+    def _advance(self, actions: FloatArray, active: BoolArray) -> process.Outcome:
+        """Run one generation of the active runs; the others get reward 0 and do not end."""
         state, settings = self._running_state(), self.task.settings
         assert self._problems is not None
         if active.all():
-            self._state, rewards = process.advance(state, self._problems, actions, settings)
-            return rewards
-        rewards, runs = np.zeros(self.num_envs), np.flatnonzero(active)
+            return process.advance(state, self._problems, actions, settings)
+        runs, observations = np.flatnonzero(active), process.observe(state, settings)
+        clipped, figures = process.clip(actions)
         if runs.size:
-            part, rewards[runs] = process.advance(
-                process.take_runs(state, runs), self._problems.take(runs), actions[runs], settings
-            )
-            self._state = process.put_runs(state, runs, part)
-        return rewards
+            some = take_runs(state, runs)
+            outcome = process.advance(some, self._problems.take(runs), clipped[runs], settings)
+            put_runs(state, runs, some)
+            figures[:, runs], observations[runs] = outcome
+        return process.Outcome(figures, observations)
 
     def _restart_ended(
         self, final_observations: Float32Array, final_infos: dict[str, Any]
@@ -214,24 +220,34 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         infos |= {"final_obs": kept, "_final_obs": ended, "final_info": masked, "_final_info": ended.copy()}
         return process.observe(state, self.task.settings), infos
 
-    def _running_state(self) -> process.RunState:
+    def _running_state(self) -> RunState:
         if self._state is None:
             raise ResetNeeded("`step` needs running episodes: call `reset` first.")
         return self._state
 
     def _infos(
-        self, state: process.RunState, actions: FloatArray | None = None, stepped: BoolArray | None = None
+        self, state: RunState, figures: FloatArray | None = None, stepped: BoolArray | None = None
     ) -> dict[str, Any]:
         """Return info arrays, each with the mask of the runs it is valid for."""
-        everywhere = np.ones(self.num_envs, np.bool_)
-        infos: dict[str, Any] = {}
-        for key, values in describe(state).items():
-            infos |= {key: values, f"_{key}": everywhere.copy()}
-        infos |= {"function": self.task.numbers[self._positions_in_task], "_function": everywhere}
-        if actions is not None and stepped is not None:
-            for key, values in describe_step(state, actions).items():
+        described = _describe(state) | {"function": self.task.numbers[self._positions_in_task]}
+        infos: dict[str, Any] = {key: values.copy() for key, values in described.items()}
+        masks = zip(described, np.ones((len(described), self.num_envs), np.bool_), strict=True)
+        infos |= {f"_{key}": mask for key, mask in masks}
+        if figures is not None and stepped is not None:
+            for key, values in zip(STEP_FIGURES, figures[1:TERMINATED], strict=True):
                 infos |= {key: values, f"_{key}": stepped.copy()}
         return infos
+
+
+def _describe(state: RunState) -> dict[str, NDArray[Any]]:
+    """Return what ``info`` says of a state, as arrays over R runs that the next generation overwrites."""
+    return {
+        "best_error": state.best_error,
+        "best_fitness": state.fitness[:, 0],
+        "best_position": state.positions[:, 0],
+        "evaluations": state.evaluations,
+        "generation": state.generation,
+    }
 
 
 def _as_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

@@ -1,7 +1,14 @@
 """One generation of Differential Evolution: operators, random numbers, populations."""
 
 from de_gym.evolution.draws import draw_normals, draw_uniforms
-from de_gym.evolution.generation import BOUND_REPAIRS, breed_all, num_uniforms, select_better
+from de_gym.evolution.generation import (
+    BOUND_REPAIRS,
+    Workspace,
+    breed_all,
+    make_rows,
+    make_workspace,
+    select_better,
+)
 from de_gym.evolution.population import Population, initialize, scale_to_bounds
 from de_gym.evolution.streams import KeyArray, draw_keys
 
@@ -9,12 +16,14 @@ __all__ = [
     "BOUND_REPAIRS",
     "KeyArray",
     "Population",
+    "Workspace",
     "breed_all",
     "draw_keys",
     "draw_normals",
     "draw_uniforms",
     "initialize",
-    "num_uniforms",
+    "make_rows",
+    "make_workspace",
     "scale_to_bounds",
     "select_better",
 ]

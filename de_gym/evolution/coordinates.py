@@ -1,16 +1,24 @@
 """Formulas of the operators for a single coordinate: inlined into every loop that needs them, so written once.
 
 Choices are written as selections of two computed values, not as branches, which random data would make the
-processor mispredict.
+processor mispredict. A ``Number`` is a float or, where WIDTH coordinates are computed at once, ``Lanes``.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeVar
+
 from de_gym.compiling import inlined
+from de_gym.problems.lanes import choose
+
+if TYPE_CHECKING:
+    from de_gym.problems.lanes import Lanes
+
+Number = TypeVar("Number", float, "Lanes")
 
 
 @inlined
-def move_to_pbest(current: float, best: float, plus: float, minus: float, weight: float, factor: float) -> float:
+def move_to_pbest(current: Number, best: Number, plus: Number, minus: Number, weight: float, factor: float) -> Number:
     """Return x + W (x_pbest - x) + F (x_r1 - y_r2)."""
     return current + weight * (best - current) + factor * (plus - minus)
 
@@ -22,11 +30,11 @@ def positive_or_never(crossover_rate: float) -> float:
 
 
 @inlined
-def to_midpoint(value: float, parent: float, low: float, high: float) -> float:
+def to_midpoint(value: Number, parent: Number, low: Number, high: Number) -> Number:
     """Return an outside value moved halfway between its parent's and the violated bound."""
-    bound = low if value < low else high
+    bound = choose(value < low, low, high)
     midpoint = 0.5 * (parent + bound)
-    return midpoint if (value < low) | (value > high) else value
+    return choose((value < low) | (value > high), midpoint, value)
 
 
 @inlined

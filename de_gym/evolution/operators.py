@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.compiling import compiled
+from de_gym.compiling import compiled, inlined
 from de_gym.evolution.coordinates import (
     move_to_pbest,
     positive_or_never,
@@ -18,17 +18,25 @@ from de_gym.evolution.coordinates import (
     to_midpoint,
     to_mirror,
 )
+from de_gym.problems.lanes import pointer_to
 
 # Up to this size insertion is the faster of two stable sorts, the more so on populations that are nearly sorted.
 _INSERTION_LIMIT = 128
 
 
+@inlined
+def pick_index(uniform: float, count: int) -> int:
+    """Return floor(u * count), uniform in 0..count-1."""
+    # By way of 32 bits, because the conversion to 64 has no vector form.
+    return int(np.int32(uniform * count))
+
+
 @compiled
 def pick_leading(uniforms: FloatArray, count: int) -> IntArray:
-    """Return indices floor(u * count), each uniform in 0..count-1, shape of ``uniforms`` (N,)."""
+    """Return indices, each uniform in 0..count-1, shape of ``uniforms`` (N,)."""
     picked = np.empty(uniforms.shape[0], np.int64)
     for individual in range(uniforms.shape[0]):
-        picked[individual] = int(uniforms[individual] * count)
+        picked[individual] = pick_index(uniforms[individual], count)
     return picked
 
 
@@ -43,26 +51,41 @@ def pick_distinct(uniforms: FloatArray, last_size: int) -> IntArray:
     Returns:
         Indices, shape (K, N): the first K - 1 below N, the last below ``last_size``.
     """
+    picked, taken = np.empty(uniforms.shape, np.int64), np.empty(uniforms.shape, np.int64)
     num_picks, size = uniforms.shape
-    picked = np.empty((num_picks, size), np.int64)
-    taken = np.empty(num_picks + 1, np.int64)
-    for individual in range(size):
-        taken[0] = individual
-        for pick in range(num_picks):
-            choices = last_size if pick == num_picks - 1 else size
-            index = int(uniforms[pick, individual] * (choices - pick - 1))
-            # Step over the rows taken so far, in ascending order: uniform over the others without redrawing.
-            for position in range(pick + 1):
-                index += index >= taken[position]
-            picked[pick, individual] = index
-            # Insert by exchange, without branches that random data would make the processor mispredict.
-            carried = index
-            for position in range(pick + 1):
-                here = taken[position]
-                taken[position] = min(here, carried)
-                carried = max(here, carried)
-            taken[pick + 1] = carried
+    pick_distinct_into(uniforms, num_picks, size, last_size, picked, taken)
     return picked
+
+
+@compiled
+def pick_distinct_into(
+    uniforms: FloatArray, num_picks: int, size: int, last_size: int, picked: IntArray, taken: IntArray
+) -> None:
+    """Write what ``pick_distinct`` returns to ``picked``; ``taken`` is working memory of the same length.
+
+    All arrays are taken as flat. Every loop runs over all individuals without branches, so that it compiles to vector
+    instructions.
+    """
+    drawn, indices, columns = pointer_to(uniforms), pointer_to(picked), pointer_to(taken)
+    # Column i of ``taken`` lists what individual i may not pick again, ascending: itself, then its picks so far.
+    for i in range(size):
+        columns[i] = i
+    for pick in range(num_picks):
+        choices, first = last_size if pick == num_picks - 1 else size, pick * size
+        for i in range(size):
+            indices[first + i] = pick_index(drawn[first + i], choices - pick - 1)
+        # Step over the rows taken so far, in ascending order: uniform over the others without redrawing.
+        for row in range(0, first + size, size):
+            for i in range(size):
+                indices[first + i] += indices[first + i] >= columns[row + i]
+        if pick < num_picks - 1:
+            for i in range(size):
+                columns[first + size + i] = indices[first + i]
+            for row in range(first, -1, -size):
+                for i in range(size):
+                    one, other = columns[row + i], columns[row + size + i]
+                    columns[row + i] = min(one, other)
+                    columns[row + size + i] = max(one, other)
 
 
 @compiled
@@ -242,14 +265,22 @@ def repair_resample(trials: FloatArray, uniforms: FloatArray, lower: FloatArray,
 @compiled
 def rank_by_fitness(fitness: FloatArray) -> IntArray:
     """Return the order that sorts ``fitness`` (N,) best first; equals keep their order."""
+    order = np.empty(fitness.shape[0], np.int64)
+    rank_into(fitness, order, np.empty_like(fitness))
+    return order
+
+
+@compiled
+def rank_into(fitness: FloatArray, order: IntArray, ranked: FloatArray) -> None:
+    """Write what ``rank_by_fitness`` returns to ``order`` (N,), and the sorted values to ``ranked`` (N,)."""
     size = fitness.shape[0]
     if size > _INSERTION_LIMIT:
-        return np.argsort(fitness, kind="mergesort")
-    order, values = np.empty(size, np.int64), np.empty(size)
+        order[:] = np.argsort(fitness, kind="mergesort")
+        ranked[:] = fitness[order]
+        return
     for individual in range(size):
         value, slot = fitness[individual], individual
-        while slot > 0 and values[slot - 1] > value:
-            values[slot], order[slot] = values[slot - 1], order[slot - 1]
+        while slot > 0 and ranked[slot - 1] > value:
+            ranked[slot], order[slot] = ranked[slot - 1], order[slot - 1]
             slot -= 1
-        values[slot], order[slot] = value, individual
-    return order
+        ranked[slot], order[slot] = value, individual

@@ -48,6 +48,14 @@ class ProblemBatch:
     def __len__(self) -> int:
         return len(self.problems)
 
+    @property
+    def programs(self) -> tuple[IntArray, IntArray, FloatArray] | None:
+        """What compiled code needs to evaluate points itself: entries, instructions and data of ``evaluate_programs``.
+
+        None where some problem is a Python function.
+        """
+        return (self._entries, self._instructions, self._data) if self._is_compiled else None
+
     def take(self, runs: IntArray) -> ProblemBatch:
         """Return the batch of the given runs only, possibly of none."""
         batch = object.__new__(ProblemBatch)

@@ -16,6 +16,7 @@ from typing import Any, Final
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
 WIDTH: Final = 8
@@ -105,6 +106,16 @@ for _function, _symbol in ((operator.lt, "<"), (operator.le, "<="), (operator.gt
     _register_operator(_function, MASK, _comparison(_symbol))
 
 
+@type_callable(operator.or_)
+def _type_union(context: Any) -> Any:
+    return lambda left, right: MASK if left is MASK and right is MASK else None
+
+
+@lower_builtin(operator.or_, MaskType, MaskType)
+def _lower_union(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+    return builder.or_(*values)
+
+
 @type_callable(operator.neg)
 def _type_negation(context: Any) -> Any:
     return lambda lanes: LANES if lanes is LANES else None
@@ -177,12 +188,16 @@ def spread(typing_context: Any, number: Any) -> Any:
 
 @intrinsic
 def choose(typing_context: Any, mask: Any, accepted: Any, refused: Any) -> Any:
-    """Return ``accepted`` in the lanes where ``mask`` holds and ``refused`` elsewhere."""
+    """Return ``accepted`` in the lanes where ``mask`` holds and ``refused`` elsewhere.
+
+    With a plain truth value and plain floats it returns one of them, so that a formula can serve both kinds.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.select(*_vectors(builder, signature, values))
+        return builder.select(*(_vectors(builder, signature, values) if mask is MASK else values))
 
-    return LANES(mask, accepted, refused), generate
+    result = LANES if mask is MASK else types.float64
+    return result(mask, accepted, refused), generate
 
 
 @intrinsic
@@ -241,6 +256,8 @@ def pointer_to(typing_context: Any, array: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return context.make_array(signature.args[0])(context, builder, values[0]).data
 
+    if array.layout != "C":
+        raise TypingError(f"Only contiguous arrays have a plain address, got {array}.")
     return types.CPointer(array.dtype)(array), generate
 
 
@@ -260,6 +277,28 @@ def store(typing_context: Any, pointer: Any, row: Any, lanes: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         builder.store(values[2], _row(builder, values[0], values[1]), align=8)
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64, LANES), generate
+
+
+@intrinsic
+def load_from(typing_context: Any, pointer: Any, start: Any) -> Any:
+    """Return lanes from numbers ``start`` onwards, which need not be a multiple of WIDTH."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load(builder.bitcast(_element(builder, *values), _FLOATS.as_pointer()), align=8)
+
+    return LANES(pointer, types.int64), generate
+
+
+@intrinsic
+def store_from(typing_context: Any, pointer: Any, start: Any, lanes: Any) -> Any:
+    """Write lanes to numbers ``start`` onwards, which need not be a multiple of WIDTH."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        address = builder.bitcast(_element(builder, values[0], values[1]), _FLOATS.as_pointer())
+        builder.store(values[2], address, align=8)
         return context.get_dummy_value()
 
     return types.void(pointer, types.int64, LANES), generate

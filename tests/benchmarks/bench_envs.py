@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from de_gym.envs import DEParamControlEnv, DEParamControlVectorEnv
+from de_gym.envs import DEParamControlEnv, DEParamControlVectorEnv, process
 
 FUNCTIONS = list(range(1, 21))
 REPEATS = 30
@@ -24,6 +24,12 @@ def cpu_seconds(work: Callable[[], object], number: int) -> float:
     return (time.process_time() - start) / number
 
 
+def next_trials(env: DEParamControlEnv | DEParamControlVectorEnv, actions: np.ndarray) -> np.ndarray:
+    """Return the points (R, N, D) that the next step with these actions would evaluate."""
+    lower, upper = env._problems.lower, env._problems.upper
+    return process.breed(env._state, actions.astype(np.float64), env.task.settings, lower, upper)
+
+
 def bench_vector(num_envs: int = 400) -> tuple[float, float]:
     """Return CPU seconds of a step and of its evaluations, for M x L runs as in training."""
     envs = DEParamControlVectorEnv(
@@ -35,8 +41,8 @@ def bench_vector(num_envs: int = 400) -> tuple[float, float]:
     for repeat in range(REPEATS):
         action = actions[repeat % 8]
         steps.append(cpu_seconds(lambda action=action: envs.step(action), 4))
-        positions = envs._state.population.positions.copy()
-        evaluations.append(cpu_seconds(lambda positions=positions: envs._problems.evaluate(positions), 4))
+        trials = next_trials(envs, action)
+        evaluations.append(cpu_seconds(lambda trials=trials: envs._problems.evaluate(trials), 4))
     return float(np.median(steps)), float(np.median(evaluations))
 
 
@@ -51,8 +57,8 @@ def bench_single() -> tuple[float, float]:
         for repeat in range(REPEATS):
             action = actions[repeat % 8]
             steps.append(cpu_seconds(lambda env=env, action=action: env.step(action), 20))
-            positions = env._state.population.positions.copy()
-            evaluations.append(cpu_seconds(lambda env=env, positions=positions: env._problems.evaluate(positions), 20))
+            trials = next_trials(env, action[None])
+            evaluations.append(cpu_seconds(lambda env=env, trials=trials: env._problems.evaluate(trials), 20))
         step_means.append(np.median(steps))
         evaluation_means.append(np.median(evaluations))
     return float(np.mean(step_means)), float(np.mean(evaluation_means))

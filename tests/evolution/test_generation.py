@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from de_gym import Problem, ProblemBatch
 from de_gym.evolution import (
@@ -13,12 +14,13 @@ from de_gym.evolution import (
     draw_keys,
     draw_uniforms,
     initialize,
-    num_uniforms,
+    make_rows,
+    make_workspace,
     operators,
     scale_to_bounds,
     select_better,
 )
-from de_gym.evolution.generation import breed
+from de_gym.evolution.generation import breed, num_uniforms
 
 
 def start(problems: ProblemBatch, rngs, size: int) -> Population:
@@ -27,38 +29,54 @@ def start(problems: ProblemBatch, rngs, size: int) -> Population:
 
 
 def step(population: Population, problems: ProblemBatch, keys, repair: str = "midpoint", num_pbest: int = 2):
-    num_runs, size, dimension = population.positions.shape
+    num_runs, size, dimension = shape = population.positions.shape
     actions = np.tile(np.repeat([0.7, 0.6], size), (num_runs, 1))
-    trials = breed_all(
-        population.positions,
+    flat, rule = make_rows(num_runs * size, dimension), BOUND_REPAIRS[repair]
+    breed_all(
+        in_rows(population.positions),
         actions,
         np.full(num_runs, num_pbest),
         keys,
         population.generation,
         problems.lower,
         problems.upper,
-        BOUND_REPAIRS[repair],
-        num_uniforms(size, dimension, repair),
+        rule,
+        make_workspace(size, dimension, rule),
+        flat,
     )
+    trials = flat[: population.positions.size].reshape(shape)
     selected = select(population.positions, population.fitness, trials, problems.evaluate(trials))
     return Population(selected[0], selected[1], population.evaluations + size, population.generation + 1, selected[2])
 
 
 def select(positions, fitness, trials, trial_fitness):
-    chosen = np.empty_like(positions), np.empty_like(fitness), np.empty(len(positions), np.int64)
-    select_better(positions, fitness, trials, trial_fitness, *chosen)
+    chosen = positions.copy(), fitness.copy(), np.empty(len(positions), np.int64)
+    workspace = make_workspace(*positions.shape[1:], 0)
+    select_better(positions.ravel(), trials.ravel(), trial_fitness, *chosen, workspace)
     return chosen
 
 
-def bred(parents, *arguments) -> np.ndarray:
-    trials = np.empty_like(parents)
-    breed(parents, *arguments, trials)
-    return trials
+def uniforms_for(size: int, dimension: int, repair: str) -> int:
+    return num_uniforms(size, dimension, BOUND_REPAIRS[repair])
+
+
+def bred(parents, actions, num_pbest, uniforms, lower, upper, repair) -> np.ndarray:
+    workspace, trials = make_workspace(*parents.shape, repair), make_rows(*parents.shape)
+    workspace.uniforms[: len(uniforms)] = uniforms
+    bounds, leading = (lower[None], upper[None]), np.array([num_pbest])
+    breed(0, in_rows(parents), actions[None], leading, *bounds, repair, workspace, trials)
+    return trials[: parents.size].reshape(parents.shape)
+
+
+def in_rows(positions) -> np.ndarray:
+    rows = make_rows(positions.size // positions.shape[-1], positions.shape[-1])
+    rows[: positions.size] = positions.ravel()
+    return rows
 
 
 def test_generation_by_hand():
     parents, actions = np.array([[0.0], [1.0], [3.0], [7.0]]), np.repeat([0.5, 1.0], 4)
-    uniforms = np.zeros(num_uniforms(4, 1, "midpoint"))
+    uniforms = np.zeros(uniforms_for(4, 1, "midpoint"))
     # p-best is rank 1 of one candidate; the smallest uniforms pick the first rows that are free: r1 then r2
     trials = bred(parents, actions, 1, uniforms, np.array([-10.0]), np.array([10.0]), BOUND_REPAIRS["midpoint"])
     # x_i + 0.5 (0 - x_i) + 0.5 (x_r1 - x_r2) with (r1, r2) = (1, 2), (0, 2), (0, 1), (0, 1)
@@ -67,7 +85,7 @@ def test_generation_by_hand():
 
 def test_first_half_of_the_actions_scales_and_second_half_crosses():
     parents = np.array([[0.0, 0.0], [1.0, 1.0], [3.0, 3.0], [7.0, 7.0]])
-    uniforms = np.full(num_uniforms(4, 2, "midpoint"), 0.5)
+    uniforms = np.full(uniforms_for(4, 2, "midpoint"), 0.5)
     bounds = (np.full(2, -10.0), np.full(2, 10.0))
     only_factors = bred(parents, np.repeat([1.0, 0.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
     only_rates = bred(parents, np.repeat([0.0, 1.0], 4), 1, uniforms, *bounds, BOUND_REPAIRS["midpoint"])
@@ -75,13 +93,14 @@ def test_first_half_of_the_actions_scales_and_second_half_crosses():
     np.testing.assert_array_equal(only_rates, parents)  # all coordinates of donors that equal their parents
 
 
+@pytest.mark.parametrize("dimension", [1, 5, 8, 10, 16, 19])
 @pytest.mark.parametrize("repair", BOUND_REPAIRS)
-def test_one_pass_equals_the_operators_one_after_the_other(repair):
+def test_one_pass_equals_the_operators_one_after_the_other(repair, dimension):
     rng = np.random.default_rng(3)
-    size, dimension, num_pbest = 12, 5, 4
+    size, num_pbest = 12, 4
     parents, actions = rng.uniform(-1, 1, (size, dimension)), rng.random(2 * size)
     actions[size], actions[size + 1] = 0.0, 1.0
-    uniforms = rng.random(num_uniforms(size, dimension, repair))
+    uniforms = rng.random(uniforms_for(size, dimension, repair))
     lower, upper = np.full(dimension, -1.0), np.full(dimension, 1.0)
     pbest = operators.pick_leading(uniforms[:size], num_pbest)
     r1, r2 = operators.pick_distinct(uniforms[size : 3 * size].reshape(2, size), size)
@@ -109,6 +128,23 @@ def test_selection_keeps_the_better_accepts_ties_and_sorts():
     np.testing.assert_array_equal(next_fitness, [[0.5, 1.0, 2.0]])
     np.testing.assert_array_equal(next_positions[0, :, 0], [30.0, 10.0, 2.0])
     np.testing.assert_array_equal(num_successes, [2])
+
+
+@pytest.mark.parametrize("dimension", [1, 5, 8, 10, 16, 19])
+@pytest.mark.parametrize("size", [4, 50, 150])
+def test_selection_equals_numpy_and_leaves_neighbouring_runs_alone(size, dimension):
+    rng = np.random.default_rng(size + dimension)
+    positions, trials = rng.random((2, 3, size, dimension))
+    fitness = np.sort(rng.integers(0, size, (3, size)), axis=1).astype(np.float64)  # with ties
+    trial_fitness = rng.integers(0, 2 * size, (3, size)).astype(np.float64)
+    replaced = trial_fitness <= fitness
+    better = np.where(replaced, trial_fitness, fitness)
+    order = np.argsort(better, axis=1, kind="stable")
+    survivors = np.where(replaced[:, :, None], trials, positions)
+    next_positions, next_fitness, num_successes = select(positions, fitness, trials, trial_fitness)
+    np.testing.assert_array_equal(next_fitness, np.take_along_axis(better, order, axis=1))
+    np.testing.assert_array_equal(next_positions, np.take_along_axis(survivors, order[:, :, None], axis=1))
+    np.testing.assert_array_equal(num_successes, replaced.sum(axis=1))
 
 
 @pytest.mark.parametrize("repair", BOUND_REPAIRS)
@@ -149,9 +185,69 @@ def test_a_run_in_a_batch_equals_the_run_alone(sphere, repair):
         np.testing.assert_array_equal(together.fitness[run], alone.fitness[0])
 
 
+def draw_trials(seed: int, actions, num_generations: int, dimension: int = 3):
+    """Return parents (N, D) and the trials (T, N, D) that one key gives them in T generations."""
+    size = actions.shape[1] // 2
+    parents = np.random.default_rng(seed).uniform(-1, 1, (size, dimension))
+    bounds = np.full((1, dimension), -1e9), np.full((1, dimension), 1e9)
+    keys, workspace = draw_keys([np.random.default_rng(seed)]), make_workspace(size, dimension, 0)
+    trials = []
+    for generation in range(num_generations):
+        flat, when = make_rows(size, dimension), np.array([generation])
+        breed_all(in_rows(parents), actions, np.array([size]), keys, when, *bounds, 0, workspace, flat)
+        trials.append(flat[: parents.size].reshape(parents.shape))
+    return parents, np.array(trials)
+
+
+def test_crossover_takes_the_share_of_coordinates_that_its_rate_says():
+    size, dimension = 50, 10
+    rates = np.linspace(0.0, 1.0, size)
+    parents, trials = draw_trials(5, np.concatenate([np.full(size, 0.5), rates])[None], 400, dimension)
+    taken = trials != parents
+    # One coordinate is always taken, each of the others with probability CR.
+    expected = (1.0 + (dimension - 1) * rates) / dimension
+    np.testing.assert_allclose(taken.mean(axis=(0, 2)), expected, atol=5 * 0.5 / np.sqrt(400 * dimension))
+    assert taken.any(axis=2).all()
+    assert taken[:, 0].sum(axis=1).max() == 1  # CR = 0: the forced coordinate alone
+    assert taken[:, -1].all()  # CR = 1: the donor
+
+
+def test_forced_coordinate_is_uniform():
+    size, dimension, num_generations = 20, 10, 400
+    actions = np.repeat([0.5, 0.0], size)[None]
+    parents, trials = draw_trials(6, actions, num_generations, dimension)
+    counts = (trials != parents).sum(axis=(0, 1))
+    assert stats.chisquare(counts).pvalue > 1e-3
+
+
+def test_r1_and_r2_are_uniform_over_the_pairs_without_the_individual():
+    size, num_generations = 6, 2000
+    parents = (8.0 ** np.arange(size))[:, None]
+    # With F = 1 and one p-best the donor is x_0 + x_r1 - x_r2, and differences of powers of 8 tell r1 and r2.
+    pair_of = {
+        parents[plus, 0] - parents[minus, 0]: (plus, minus)
+        for plus in range(size)
+        for minus in range(size)
+        if plus != minus
+    }
+    bounds = np.full((1, 1), -1e9), np.full((1, 1), 1e9)
+    keys, workspace = draw_keys([np.random.default_rng(8)]), make_workspace(size, 1, 0)
+    counts = np.zeros((size, size, size), np.int64)
+    for generation in range(num_generations):
+        flat, when = make_rows(size, 1), np.array([generation])
+        breed_all(in_rows(parents), np.ones((1, 2 * size)), np.array([1]), keys, when, *bounds, 0, workspace, flat)
+        for individual, donor in enumerate(flat[:size]):
+            counts[individual, *pair_of[donor - parents[0, 0]]] += 1
+    for individual in range(size):
+        others = [rank for rank in range(size) if rank != individual]
+        allowed = [counts[individual, plus, minus] for plus in others for minus in others if plus != minus]
+        assert sum(allowed) == num_generations
+        assert stats.chisquare(allowed).pvalue > 1e-4
+
+
 def test_pbest_comes_from_the_leading_individuals_only():
     parents = np.arange(20.0)[:, None]
-    uniforms = np.random.default_rng(0).random(num_uniforms(20, 1, "clip"))
+    uniforms = np.random.default_rng(0).random(uniforms_for(20, 1, "clip"))
     uniforms[20:60] = 0.0  # r1 and r2 fixed: the donors differ only through p-best
     trials = bred(parents, np.ones(40), 3, uniforms, np.array([-99.0]), np.array([99.0]), BOUND_REPAIRS["clip"])
     # with F = 1 the donor is x_pbest + x_r1 - x_r2, and x_r1 - x_r2 = -1 from the fourth individual on

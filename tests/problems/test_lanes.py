@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.errors import TypingError
 
 from de_gym.problems.lanes import (
     WIDTH,
@@ -12,6 +13,7 @@ from de_gym.problems.lanes import (
     choose,
     gather,
     load,
+    load_from,
     multiply_add,
     pointer_to,
     power_of_two,
@@ -21,6 +23,7 @@ from de_gym.problems.lanes import (
     spread,
     square_root,
     store,
+    store_from,
     with_sign_of,
 )
 
@@ -49,6 +52,15 @@ def _compute(left_numbers, right_numbers, matrix, results):
     store(out, 15, mantissa)
     store(out, 16, exponent)
     store(out, 17, power_of_two(round_nearest(left)))
+    store(out, 18, choose((left < 0.0) | (left > 2.0), 1.0, 0.0))
+    store_from(out, 19 * WIDTH + 1, load_from(pointer_to(matrix), 5))
+    results[20, 1] = choose(left_numbers[0] < 0.0, 3.0, 4.0)
+    results[20, 2] = choose(left_numbers[0] > 0.0, 3.0, 4.0)
+
+
+@njit
+def _address(array):
+    return pointer_to(array)[0]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +68,7 @@ def computed():
     left = np.array([-2.5, -1.0, 0.1, 0.5, 1.5, 2.0, 3.7, 1e3])
     right = np.array([1.0, -1.0, 0.3, 0.5, 1e-300, 2.0, 1.4142135623730951, 1e300])
     matrix = np.arange(WIDTH * 3.0).reshape(WIDTH, 3)
-    results = np.empty((18, WIDTH))
+    results = np.full((21, WIDTH), np.nan)
     _compute(left, right, matrix, results)
     return left, right, matrix, results
 
@@ -103,3 +115,26 @@ def test_exponent_split_is_exact_and_centred_on_one(computed):
 def test_powers_of_two_are_exact(computed):
     left, _, _, results = computed
     np.testing.assert_array_equal(results[17], 2.0 ** np.rint(left))
+
+
+def test_masks_unite_lane_by_lane(computed):
+    left, _, _, results = computed
+    np.testing.assert_array_equal(results[18], (left < 0) | (left > 2))
+
+
+def test_loads_and_stores_start_anywhere_and_touch_nothing_else(computed):
+    _, _, matrix, results = computed
+    np.testing.assert_array_equal(results.ravel()[19 * WIDTH + 1 : 20 * WIDTH + 1], matrix.ravel()[5 : 5 + WIDTH])
+    assert np.isnan(results[19, 0])
+    assert np.isnan(results[20, 3])
+
+
+def test_choice_between_plain_numbers(computed):
+    _, _, _, results = computed
+    assert results[20, 1:3].tolist() == [3.0, 4.0]
+
+
+def test_addresses_exist_for_contiguous_arrays_only():
+    assert _address(np.array([5.0, 6.0])) == 5.0
+    with pytest.raises(TypingError, match="Only contiguous arrays have a plain address"):
+        _address(np.arange(4.0)[::2])
