@@ -26,6 +26,7 @@ from agents.policies import UnitBoxLstmPolicy
 from agents.training import (
     check_config,
     env_settings,
+    episode_length,
     load_run_config,
     make_agent,
     make_run_folder,
@@ -73,7 +74,7 @@ def train(config: TrainConfig) -> Path:
     callbacks: list[BaseCallback] = [monitor]
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
-    steps_per_update = env.num_envs * config.max_generations
+    steps_per_update = env.num_envs * episode_length(config)
     agent.learn(
         (config.updates - updates) * steps_per_update,
         callback=callbacks,

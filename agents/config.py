@@ -10,7 +10,7 @@ from typing import Literal
 from agents.episodes import BaselineKind, ReturnKind
 from agents.policies import MeanKind, StdKind
 
-PresetName = Literal["quick", "paper-10d", "paper-30d", "script-10d"]
+PresetName = Literal["quick", "long", "paper-10d", "paper-30d", "script-10d"]
 AgentName = Literal["reinforce", "recurrent-ppo"]
 
 
@@ -19,13 +19,13 @@ class TrainConfig:
     """Settings of ``train.py``; the defaults are the preset "quick"."""
 
     preset: PresetName = "quick"
-    """Where the defaults come from: quick (ten minutes on two cores), the paper's text for 10 or 30 dimensions
-    (hours), or its authors' script."""
+    """Where the defaults come from: quick (ten minutes on two cores), long (whole runs; half an hour), the paper's
+    text for 10 or 30 dimensions (hours), or its authors' script."""
     agent: AgentName = "reinforce"
     """The learning algorithm; recurrent-ppo changes the defaults of a few settings to values that suit it."""
     seed: int = 0
     """Root seed; every random number of the training and the measurement follows from it."""
-    updates: int = 150
+    updates: int = 100
     """Number of policy updates Q."""
     resume: str | None = None
     """Folder of an interrupted run to continue; all other settings come from there."""
@@ -42,11 +42,11 @@ class TrainConfig:
     """Number of coordinates n."""
     population_size: int = 50
     """Number of individuals N."""
-    max_generations: int = 500
-    """Length T of a training episode."""
+    max_generations: int | None = 500
+    """Length T of a training episode; None for as many as the budget allows."""
     max_evaluations: int | Literal["episode"] | None = "episode"
-    """Budget of a run, to which the p-best schedule refers: a number, what an episode can use, so that it is a whole
-    run from exploring to converging, or None for the suite's 10 000 n."""
+    """Budget of a run, to which the p-best schedule refers: a number, what T generations use, so that an episode is a
+    whole run from exploring to converging, or None for the suite's 10 000 n."""
     pbest: float | Literal["linear"] = "linear"
     """Fraction of the population that p-best individuals come from: a schedule or a constant."""
     bound_repair: str = "midpoint"
@@ -68,13 +68,13 @@ class TrainConfig:
     """Kind of the policy's standard deviation."""
     initial_std: float = 0.5
     """The constant deviation, or the first value of a learned one."""
-    num_knots: int | None = None
-    """Ranks at which F and CR are chosen, interpolated in between: 1 gives all the same two numbers, None chooses
+    num_knots: int | None = 5
+    """Ranks at which mean F and CR are chosen, interpolated in between: 1 gives all the same two means, None chooses
     them at all ranks (paper)."""
 
     learning_rate: float = 0.005
     """Step size of Adam."""
-    gamma: float = 1.0
+    gamma: float = 0.99
     """Discount factor."""
     max_grad_norm: float | None = 1.0
     """Largest norm of a gradient; None sets no limit."""
@@ -111,9 +111,27 @@ class TrainConfig:
 
 
 QUICK = TrainConfig()
-_PAPER_EPISODES = replace(QUICK, episodes_per_function=20, max_generations=50, max_evaluations=None, reward="relative")
+LONG = replace(
+    QUICK,
+    preset="long",
+    updates=120,
+    episodes_per_function=4,
+    max_generations=None,
+    max_evaluations=None,
+    gamma=0.998,
+)
+_PAPER = replace(
+    QUICK,
+    updates=150,
+    episodes_per_function=20,
+    max_generations=50,
+    max_evaluations=None,
+    reward="relative",
+    num_knots=None,
+    gamma=1.0,
+)
 PAPER_10D = replace(
-    _PAPER_EPISODES,
+    _PAPER,
     preset="paper-10d",
     cell_size=2000,
     # NOTE: the paper states 0.005, which makes results worse from cells of a few hundred on.
@@ -125,7 +143,7 @@ PAPER_10D = replace(
 )
 PAPER_30D = replace(PAPER_10D, preset="paper-30d", dimension=30, population_size=100, cell_size=3000)
 SCRIPT_10D = replace(
-    _PAPER_EPISODES,
+    _PAPER,
     preset="script-10d",
     cell_size=50,
     mean="linear",
@@ -139,7 +157,7 @@ SCRIPT_10D = replace(
     histogram="counts",
 )
 PRESETS: Mapping[PresetName, TrainConfig] = MappingProxyType(
-    {config.preset: config for config in (QUICK, PAPER_10D, PAPER_30D, SCRIPT_10D)}
+    {config.preset: config for config in (QUICK, LONG, PAPER_10D, PAPER_30D, SCRIPT_10D)}
 )
 
 
@@ -151,7 +169,7 @@ def default_config(preset: PresetName, agent: AgentName) -> TrainConfig:
     # PPO takes many gradient steps on the data of an update, hence fewer updates and a smaller step size. Its learned
     # deviations begin well inside the box: wide ones push the means of a clipped Gaussian to the borders. Short
     # episodes and few knots are what it was seen to learn from.
-    base = replace(_PAPER_EPISODES, num_knots=5) if preset == "quick" else config
+    base = replace(_PAPER, num_knots=5) if preset == "quick" else config
     return replace(
         base,
         agent=agent,

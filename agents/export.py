@@ -7,7 +7,7 @@ import torch
 
 import de_gym
 from agents.lstm import lstm_weights
-from agents.policies import ProfileGaussian, UnitBoxLstmPolicy
+from agents.policies import UnitBoxLstmPolicy
 from de_gym.arrays import Float32Array
 from de_gym.controllers import ControllerInfo, RecurrentController
 
@@ -43,8 +43,8 @@ def export_controller(
         tensors |= {"std_weight": _array(policy.std_net.weight), "std_bias": _array(policy.std_net.bias)}
     else:
         tensors["std"] = _array(policy.log_std.exp())
-    if isinstance(policy.action_dist, ProfileGaussian):
-        tensors["interpolation"] = _array(policy.action_dist.interpolation)
+    if policy.interpolation is not None:
+        tensors["interpolation"] = _array(policy.interpolation)
     info = ControllerInfo(
         policy=f"{policy.mean}-{'state' if policy.std == 'state' else 'constant'}",
         preset=preset,

@@ -10,7 +10,7 @@ import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
-from stable_baselines3.common.distributions import DiagGaussianDistribution, Distribution
+from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
@@ -18,42 +18,16 @@ MeanKind = Literal["sigmoid", "linear"]
 StdKind = Literal["constant", "learned", "state"]
 
 
-class ProfileGaussian(DiagGaussianDistribution):
-    """Gaussian F and CR at a few ranks, the knots; the ranks in between are linearly interpolated.
+def interpolation_matrix(num_knots: int, population_size: int) -> NDArray[np.float32]:
+    """Return the matrix (2N, 2K) from values of F and CR at K knots, spread over the ranks, to values at every rank.
 
-    Neighbouring ranks then move together, in the mean and in the noise. With independent noise on each of 2N
-    numbers the effect of any one of them drowns in that of the others.
-    """
-
-    def __init__(self, population_size: int, num_knots: int) -> None:
-        """Place ``num_knots`` knots for F and as many for CR on the ranks 0 .. N - 1, ends included."""
-        super().__init__(2 * num_knots)
-        ranks = np.round(np.linspace(0, population_size - 1, num_knots)).astype(int)
-        self.knots = torch.as_tensor(np.concatenate([ranks, population_size + ranks]))  # columns of an action
-        self.interpolation = torch.as_tensor(interpolation_matrix(ranks, population_size))  # (2N, 2K)
-
-    def sample(self) -> Tensor:
-        """Return actions (B, 2N) with Gaussian knots."""
-        return super().sample() @ self.interpolation.T
-
-    def mode(self) -> Tensor:
-        """Return the mean actions (B, 2N)."""
-        return super().mode() @ self.interpolation.T
-
-    def log_prob(self, actions: Tensor) -> Tensor:
-        """Return the log-density of the knots of ``actions`` (B, 2N), shape (B,)."""
-        return super().log_prob(actions[:, self.knots])
-
-
-def interpolation_matrix(ranks: NDArray[np.int_], population_size: int) -> NDArray[np.float32]:
-    """Return the matrix (2N, 2K) from knot values of F and CR to values at every rank.
-
-    >>> interpolation_matrix(np.array([0, 2]), 3)[:3, :2]
+    >>> interpolation_matrix(2, 3)[:3, :2]
     array([[1. , 0. ],
            [0.5, 0.5],
            [0. , 1. ]], dtype=float32)
     """
-    hats = [np.interp(np.arange(population_size), ranks, unit) for unit in np.eye(len(ranks))]
+    ranks = np.round(np.linspace(0, population_size - 1, num_knots))
+    hats = [np.interp(np.arange(population_size), ranks, unit) for unit in np.eye(num_knots)]
     return np.kron(np.eye(2), np.stack(hats, axis=1)).astype(np.float32)
 
 
@@ -91,8 +65,9 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
             std: "constant" (the paper's text), "learned" (one number per action, for RecurrentPPO), or "state"
                 (sigmoid of a layer on the hidden state, as in the authors' script).
             initial_std: The constant, or the first value of the learned deviations; unused by "state".
-            num_knots: Ranks at which F and CR are chosen, interpolated in between; 1 gives all ranks the same two
-                numbers, None chooses them at all ranks.
+            num_knots: Ranks at which mean F and CR are chosen, interpolated in between; 1 gives all ranks the same
+                two means, None chooses them at all ranks. The noise is always independent from rank to rank: a
+                population needs differing parameters, but its policy need not learn each of the 2N means apart.
             enable_critic_lstm: Whether the critic has an LSTM of its own; otherwise it reads the actor's.
             optimizer_kwargs: Arguments of Adam other than the learning rate.
         """
@@ -115,18 +90,23 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
 
     def _build(self, lr_schedule: Schedule) -> None:
         """Add what SB3 does not know: knots, state-dependent deviations, and constants that are not trained."""
-        if self.num_knots is not None:
-            assert self.action_space.shape is not None
-            self.action_dist = ProfileGaussian(self.action_space.shape[0] // 2, self.num_knots)
         super()._build(lr_schedule)
         self.log_std.requires_grad_(self.std == "learned")
+        latent_size, action_size = self.mlp_extractor.latent_dim_pi, len(self.log_std)
+        self.interpolation: Tensor | None
+        matrix = None if self.num_knots is None else interpolation_matrix(self.num_knots, action_size // 2)
+        self.register_buffer("interpolation", None if matrix is None else torch.as_tensor(matrix), persistent=False)
+        if self.num_knots is not None:
+            self.action_net = nn.Linear(latent_size, 2 * self.num_knots)
         if self.std == "state":
-            self.std_net = nn.Linear(self.mlp_extractor.latent_dim_pi, len(self.log_std))
+            self.std_net = nn.Linear(latent_size, action_size)
 
     def _get_action_dist_from_latent(self, latent_pi: Tensor) -> Distribution:
         """Return the Gaussian whose mean and deviation the heads compute from hidden states (B, H)."""
         outputs = self.action_net(latent_pi)
         mean = torch.sigmoid(outputs) if self.mean == "sigmoid" else outputs
+        if self.interpolation is not None:
+            mean = mean @ self.interpolation.T
         log_std = nn.functional.logsigmoid(self.std_net(latent_pi)) if self.std == "state" else self.log_std
         return self.action_dist.proba_distribution(mean, log_std)
 

@@ -20,19 +20,19 @@ from agents.policies import UnitBoxLstmPolicy
 from agents.reinforce import RecurrentREINFORCE
 from agents.vec_env import GymnasiumVecEnv
 from de_gym import make_suite
+from de_gym.envs.settings import default_max_evaluations
 
 CONFIG_FILE = "config.json"
 
 
 def env_settings(config: TrainConfig) -> dict[str, Any]:
     """Return the environment's arguments that training and measurement share, as JSON values."""
-    episode = (config.max_generations + 1) * config.population_size  # the initial population is evaluated too
     return {
         "suite": config.suite,
         "dimension": config.dimension,
         "population_size": config.population_size,
         "max_generations": config.max_generations,
-        "max_evaluations": episode if config.max_evaluations == "episode" else config.max_evaluations,
+        "max_evaluations": _budget(config),
         "pbest": config.pbest,
         "bound_repair": config.bound_repair,
         "reward": config.reward,
@@ -40,6 +40,21 @@ def env_settings(config: TrainConfig) -> dict[str, Any]:
         "history_window": config.history_window,
         "histogram": config.histogram,
     }
+
+
+def episode_length(config: TrainConfig) -> int:
+    """Return the largest number of generations in an episode; the initial population is evaluated too."""
+    budget = _budget(config) or default_max_evaluations(config.dimension)
+    whole_run = max(budget // config.population_size - 1, 1)
+    return whole_run if config.max_generations is None else min(config.max_generations, whole_run)
+
+
+def _budget(config: TrainConfig) -> int | None:
+    if config.max_evaluations != "episode":
+        return config.max_evaluations
+    if config.max_generations is None:
+        raise ValueError("`max_evaluations` 'episode' needs a number of generations, got `max_generations` None.")
+    return (config.max_generations + 1) * config.population_size
 
 
 def make_training_env(config: TrainConfig) -> VecEnv:
@@ -67,12 +82,12 @@ def make_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
         "num_knots": config.num_knots,
     }
     if config.agent == "recurrent-ppo":
-        steps = config.max_generations * env.num_envs
+        steps = episode_length(config) * env.num_envs
         return RecurrentPPO(
             UnitBoxLstmPolicy,
             env,
             learning_rate=config.learning_rate,
-            n_steps=config.max_generations,
+            n_steps=episode_length(config),
             batch_size=-(-steps // config.minibatches),
             n_epochs=config.epochs,
             gamma=config.gamma,
@@ -106,6 +121,7 @@ def check_config(config: TrainConfig) -> None:
             raise ValueError(f"`{name}` must be at least 1, got {getattr(config, name)}.")
     if config.threads is not None and config.threads < 1:
         raise ValueError(f"`threads` must be at least 1, or None for all cores, got {config.threads}.")
+    _budget(config)
     if config.measure_runs < 0:
         raise ValueError(f"`measure_runs` must be at least 0, got {config.measure_runs}.")
     if not config.learning_rate > 0.0:

@@ -53,7 +53,8 @@ def minimize(
         args: Further arguments of ``fun``.
         method: "learned", or the name of a compared algorithm such as "jso": see ``de_gym.baselines.BASELINES``.
         controller: For "learned": "default" takes the shipped controller trained nearest to the number of
-            coordinates; else a shipped name, the path of a ``.safetensors`` file, or a ``Controller``.
+            coordinates, then to the evaluations per coordinate; else a shipped name, the path of a ``.safetensors``
+            file, or a ``Controller``.
         max_evaluations: Points that may be evaluated, 10 000 per coordinate by default. Every method plans its run by
             this budget, so choose it as large as you can afford rather than stopping early. Never exceeded.
         population_size: Number of individuals, for methods that let you choose; a learned controller has its own.
@@ -96,8 +97,8 @@ def minimize(
         (True, True, True)
     """
     lower, upper = _split_bounds(bounds)
-    optimizer = _make_optimizer(method, controller, population_size, len(lower))
     budget = default_max_evaluations(len(lower)) if max_evaluations is None else _checked_budget(max_evaluations)
+    optimizer = _make_optimizer(method, controller, population_size, len(lower), budget)
     if target is not None and np.isnan(target):
         raise ValueError("`target` must be a number or None, got NaN.")
     starts = _checked_starts(x0, lower, upper)
@@ -210,11 +211,11 @@ def _split_bounds(bounds: Sequence[tuple[float, float]] | Bounds) -> tuple[Float
 
 
 def _make_optimizer(
-    method: str, controller: str | Controller, population_size: int | None, dimension: int
+    method: str, controller: str | Controller, population_size: int | None, dimension: int, budget: int
 ) -> Optimizer:
     lookup("method", method, dict.fromkeys(METHODS))
     if method == "learned":
-        chosen = _find_controller(controller, dimension)
+        chosen = _find_controller(controller, dimension, budget)
         if population_size is not None and chosen.population_size not in (None, population_size):
             raise ValueError(
                 f"This controller was trained for {chosen.population_size} individuals, got `population_size` "
@@ -232,10 +233,10 @@ def _make_optimizer(
     return optimizer
 
 
-def _find_controller(controller: str | Controller, dimension: int) -> Controller:
+def _find_controller(controller: str | Controller, dimension: int, budget: int) -> Controller:
     if not isinstance(controller, str):
         return controller
-    return default_controller(dimension) if controller == "default" else load(controller)
+    return default_controller(dimension, budget) if controller == "default" else load(controller)
 
 
 def _checked_budget(max_evaluations: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -10,13 +11,14 @@ from types import MappingProxyType
 
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.controllers.storage import load_controller
+from de_gym.envs.settings import default_max_evaluations
 from de_gym.registry import lookup
 
 # sha256 of each file in weights/, by name without suffix; a file that is not listed here is not shipped.
 CHECKSUMS: Mapping[str, str] = MappingProxyType(
     {
-        "quick-10d": "8148d454c39e847bcbf46fe0cedf3f1ad3982c11accaddd16710f4e5f4b8c084",
-        "quick-30d": "0118a17a2ba6af4f767c1074470bb02264a878247ee75e8847252c8f7af30a05",
+        "long-10d": "a290014a8e2f89f9ff313840eb24988bd28c4a03a8d8ed744944634673c4e4f3",
+        "quick-10d": "1632e856b8ae880155ce67348ecf25d2601b8df34227f296f407280e3ba6c453",
     }
 )
 
@@ -45,16 +47,20 @@ def load(
         return load_controller(path, population_size=population_size, deterministic=deterministic)
 
 
-def default_controller(dimension: int) -> RecurrentController:
-    """Return the shipped controller that was trained nearest to ``dimension``; the smaller one of two equally near."""
+def default_controller(dimension: int, max_evaluations: int) -> RecurrentController:
+    """Return the shipped controller that was trained nearest to the task at hand.
+
+    Nearest in the number of coordinates first, the smaller one of two equally near; then in evaluations per coordinate,
+    as a ratio: what is best for short runs converges too early in long ones.
+    """
     if not CHECKSUMS:
         raise ValueError("No controller comes with this version of the package: pass the path of one.")
-    shipped = [load(name) for name in available()]
-    return min(
-        shipped,
-        key=lambda controller: (abs(_trained_dimension(controller) - dimension), _trained_dimension(controller)),
-    )
 
+    def distance(controller: RecurrentController) -> tuple[int, int, float]:
+        trained = int(str(controller.info.env_settings["dimension"]))
+        budget = controller.info.env_settings["max_evaluations"]
+        trained_budget = default_max_evaluations(trained) if budget is None else int(str(budget))
+        ratio = (max_evaluations / dimension) / (trained_budget / trained)
+        return abs(trained - dimension), trained, abs(math.log(ratio))
 
-def _trained_dimension(controller: RecurrentController) -> int:
-    return int(str(controller.info.env_settings["dimension"]))
+    return min((load(name) for name in available()), key=distance)

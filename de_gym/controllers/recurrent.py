@@ -54,30 +54,35 @@ class ControllerInfo:
     results: Mapping[str, object] = field(default_factory=dict)
 
 
-def tensor_shapes(policy: str, observation_size: int, cell_size: int, head_size: int) -> dict[str, tuple[int, ...]]:
+def tensor_shapes(
+    policy: str, observation_size: int, cell_size: int, action_size: int, head_size: int | None = None
+) -> dict[str, tuple[int, ...]]:
     """Return the name and shape of every array that a policy of the given kind and sizes consists of.
 
-    The head gives the 2N numbers of an action. With a further array "interpolation", of shape (2N, head size), it
-    gives fewer numbers, F and CR at some ranks, and an action is the product of that matrix with them.
+    The head gives the means of the 2N numbers of an action. With a ``head_size`` it gives fewer, those of F and CR at
+    some ranks, and a matrix "interpolation" makes 2N of them.
     """
+    means = action_size if head_size is None else head_size
     shapes: dict[str, tuple[int, ...]] = {
         "input_weight": (4 * cell_size, observation_size),
         "hidden_weight": (4 * cell_size, cell_size),
         "gate_bias": (4 * cell_size,),
-        "mean_weight": (head_size, cell_size),
-        "mean_bias": (head_size,),
+        "mean_weight": (means, cell_size),
+        "mean_bias": (means,),
     }
+    if head_size is not None:
+        shapes["interpolation"] = (action_size, head_size)
     if lookup("policy kind", policy, POLICY_KINDS).state_dependent_std:
-        return shapes | {"std_weight": (head_size, cell_size), "std_bias": (head_size,)}
-    return shapes | {"std": (head_size,)}
+        return shapes | {"std_weight": (action_size, cell_size), "std_bias": (action_size,)}
+    return shapes | {"std": (action_size,)}
 
 
 class RecurrentController:
     """An LSTM cell and two fully connected layers: Gaussian means, and constant or state-dependent deviations.
 
     The gates stand in the order input, forget, candidate, output. Means are passed through a sigmoid, or not,
-    according to the policy kind. Where the policy chooses F and CR at some ranks only, the others are interpolated.
-    Actions are clipped to [0, 1].
+    according to the policy kind. Where the policy has means at some ranks only, the others are interpolated; noise is
+    added at every rank. Actions are clipped to [0, 1].
 
     Attributes:
         population_size: The number of individuals N it was trained for.
@@ -99,7 +104,8 @@ class RecurrentController:
         self._head_size, self.cell_size, self.observation_size = _checked_sizes(info.policy, self.tensors)
         interpolation = self.tensors.get("interpolation")
         self._interpolation = None if interpolation is None else interpolation.astype(np.float64)
-        self.population_size = (self._head_size if interpolation is None else len(interpolation)) // 2
+        self._action_size = self._head_size if interpolation is None else len(interpolation)
+        self.population_size = self._action_size // 2
         self._kind = POLICY_KINDS[info.policy]
         # The hidden state stands first in a row of inputs, so that the same rows serve the output layers.
         self._observation_start = padded(self.cell_size, DEPTH)
@@ -127,11 +133,12 @@ class RecurrentController:
         advance(self._inputs, self._cells, *self._gates, self._gate_values)
         affine(self._inputs, *self._outputs, self._output_values)
         values = self._output_values[: self._num_runs, : self._head_size].astype(np.float64)
-        numbers = _sigmoid(values) if self._kind.sigmoid_mean else values
+        actions = _sigmoid(values) if self._kind.sigmoid_mean else values
+        if self._interpolation is not None:
+            actions = _interpolated(actions, self._interpolation)
         if not self.deterministic:
-            noise = np.stack([rng.standard_normal(self._head_size) for rng in self._rngs])
-            numbers += self._standard_deviations() * noise
-        actions = numbers if self._interpolation is None else _interpolated(numbers, self._interpolation)
+            noise = np.stack([rng.standard_normal(self._action_size) for rng in self._rngs])
+            actions += self._standard_deviations() * noise
         return np.clip(actions, 0.0, 1.0)
 
     def keep(self, runs: IntArray) -> None:
@@ -164,10 +171,10 @@ class RecurrentController:
         return packed_weights(weight), packed_bias(bias)
 
     def _standard_deviations(self) -> FloatArray:
-        """Return the deviations of the numbers just computed, shape (R, head size) or (head size,)."""
+        """Return the deviations of the actions being computed, shape (R, 2N) or (2N,)."""
         if not self._kind.state_dependent_std:
             return self.tensors["std"].astype(np.float64)
-        values = self._output_values[: self._num_runs, self._head_size : 2 * self._head_size]
+        values = self._output_values[: self._num_runs, self._head_size : self._head_size + self._action_size]
         return _sigmoid(values.astype(np.float64))
 
 
@@ -226,11 +233,11 @@ def _checked_sizes(policy: str, tensors: Mapping[str, Float32Array]) -> tuple[in
     if len(sizes) < 2 or any(len(shape) != 2 for shape in sizes):
         raise ValueError("A recurrent policy needs the matrices 'mean_weight' and 'input_weight', got neither or one.")
     (head_size, cell_size), (_, observation_size) = sizes
-    expected = tensor_shapes(policy, observation_size, cell_size, head_size)
     action_size = head_size
+    expected = tensor_shapes(policy, observation_size, cell_size, action_size)
     if "interpolation" in tensors:
         action_size = len(tensors["interpolation"])
-        expected["interpolation"] = (action_size, head_size)
+        expected = tensor_shapes(policy, observation_size, cell_size, action_size, head_size)
     actual = {name: tensor.shape for name, tensor in tensors.items()}
     if actual != expected or action_size % 2 or not min(action_size, head_size, cell_size, observation_size):
         wrong = sorted(name for name in expected | actual if actual.get(name) != expected.get(name))

@@ -27,6 +27,32 @@ from de_gym.registry import lookup
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 """What the generated section of the README stands between."""
 
+DESCRIPTIONS = {
+    "random": "F and CR uniform in [0, 1], nothing learned",
+    "constant": "F = 0.5, CR = 0.9",
+    "quick-10d": "the default training, 500 generations",
+    "long-10d": "trained on whole runs: `--preset long`",
+    "long-10d-mean": "the same, acting by its means instead of sampling",
+    "quick-10d-mean": "the same, acting by its means instead of sampling",
+    "quick-10d-untrained": "the same network before its training",
+    "quick-30d": "the default training: `--dimension 30 --population-size 100`",
+    "quick-30d-mean": "the same, acting by its means instead of sampling",
+    "quick-30d-untrained": "the same network before its training",
+    "two-numbers": "one mean F and one mean CR: `--num-knots 1`",
+    "all-ranks": "2N means, each learned apart: `--num-knots None`",
+    "no-baseline": "plain returns: `--baseline none`",
+    "pbest-0.1": "p = 0.1 throughout: `--pbest 0.1`",
+    "deviation-0.1": "little noise: `--initial-std 0.1`",
+    "horizon-50": "50 generations of a long run: `--max-generations 50 --max-evaluations None "
+    "--episodes-per-function 20`",
+    "script-10d": "the authors' script: `--preset script-10d`",
+    **{
+        f"paper-cell{size}": f"the paper's recipe: `--preset paper-10d --cell-size {size}{rate}`"
+        for size, rate in ((50, " --learning-rate 0.005"), (128, " --learning-rate 0.005"), (500, ""), (1000, ""))
+    },
+}
+"""What the stored controllers are, and the arguments of ``train.py`` by which they differ from its defaults."""
+
 
 @dataclass(frozen=True)
 class PublishedConfig:
@@ -83,7 +109,8 @@ def controllers_table(protocol: Protocol) -> str:
     for method in controllers:
         comparison = compare_alone(method, algorithms, protocol)
         marks = "" if random is None or method is random else str(_counts_against(random, method))
-        rows.append([f"`{method.name}`", f"{comparison.scores[method.name]:.2f}", str(place(comparison)), marks])
+        score = f"{comparison.scores[method.name]:.2f}"
+        rows.append([_described(method.name), score, str(place(comparison)), marks])
     rows.sort(key=lambda row: float(row[1]))
     printed = paper_scores(protocol.table)
     if "lde" in printed:
@@ -91,6 +118,10 @@ def controllers_table(protocol: Protocol) -> str:
         rows.insert(0, ["LDE, as printed in the paper", f"{printed['lde']:.2f}", str(better + 1), ""])
     header = ["controller", "score", f"place of {len(algorithms) + 1}", "better/similar/worse than `random`"]
     return markdown_table(header, rows)
+
+
+def _described(name: str) -> str:
+    return f"`{name}`: {DESCRIPTIONS[name]}" if name in DESCRIPTIONS else f"`{name}`"
 
 
 def _counts_against(reference: MethodResults, method: MethodResults) -> MarkCounts:

@@ -54,15 +54,15 @@ def test_samples_of_the_controller_have_the_deviations_of_the_policy():
     np.testing.assert_allclose(sampled(observations), np.clip(mean + deviation * noise, 0.0, 1.0), atol=1e-6)
 
 
-def test_samples_of_an_interpolating_controller_have_gaussian_knots():
+def test_samples_of_an_interpolating_controller_have_noise_at_every_rank():
     policy = make_policy(8, 5, num_knots=2)
     controller = export_controller(policy)
     controller.reset([np.random.default_rng(5)])
     observations = np.random.default_rng(0).random((1, 15), dtype=np.float32)
     hidden, _ = policy.lstm_actor(torch.as_tensor(observations)[None])
-    mean = torch.sigmoid(policy.action_net(hidden[0])).detach().numpy()[0]
-    knots = mean + 0.1 * np.random.default_rng(5).standard_normal(4)
-    expected = np.concatenate([np.linspace(knots[0], knots[1], 5), np.linspace(knots[2], knots[3], 5)])
+    knots = torch.sigmoid(policy.action_net(hidden[0])).detach().numpy()[0]
+    mean = np.concatenate([np.linspace(knots[0], knots[1], 5), np.linspace(knots[2], knots[3], 5)])
+    expected = mean + 0.1 * np.random.default_rng(5).standard_normal(10)
     np.testing.assert_allclose(controller(observations)[0], np.clip(expected, 0.0, 1.0), atol=1e-6)
     assert controller.population_size == 5
 

@@ -6,7 +6,7 @@ from sb3_contrib import RecurrentPPO
 from scipy.stats import norm
 
 from agents import UnitBoxLstmPolicy
-from agents.policies import ProfileGaussian, interpolation_matrix
+from agents.policies import interpolation_matrix
 
 OBSERVATIONS = spaces.Box(0.0, 1.0, (3,), np.float32)
 ACTIONS = spaces.Box(0.0, 1.0, (4,), np.float32)
@@ -42,29 +42,24 @@ def test_log_probabilities_equal_the_gaussian_density_computed_by_hand(mean, std
 
 
 def test_ranks_between_knots_are_interpolated_for_f_and_cr_apart():
-    matrix = interpolation_matrix(np.array([0, 2, 3]), 4)
-    values = matrix @ np.array([0.0, 1.0, 0.5, 10.0, 20.0, 0.0])
-    np.testing.assert_allclose(values, [0.0, 0.5, 1.0, 0.5, 10.0, 15.0, 20.0, 0.0])
+    matrix = interpolation_matrix(3, 6)  # ranks 0, 2 and 5
+    values = matrix @ np.array([0.0, 1.0, 4.0, 10.0, 20.0, 0.0])
+    expected = [0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 10.0, 15.0, 20.0, 40 / 3, 20 / 3, 0.0]
+    np.testing.assert_allclose(values, expected, rtol=1e-6)
 
 
-def test_density_of_an_interpolated_action_is_that_of_its_knots():
-    distribution = ProfileGaussian(population_size=5, num_knots=2)
-    mean, log_std = torch.rand(7, 4), torch.log(torch.tensor([0.1, 0.2, 0.3, 0.4]))
-    distribution.proba_distribution(mean, log_std)
-    torch.manual_seed(0)
-    actions = distribution.get_actions()
-    assert actions.shape == (7, 10)
-    knots = actions[:, [0, 4, 5, 9]]
-    expected = norm.logpdf(knots.numpy(), mean.numpy(), [0.1, 0.2, 0.3, 0.4]).sum(axis=1)
-    np.testing.assert_allclose(distribution.log_prob(actions).numpy(), expected, rtol=1e-5)
-    np.testing.assert_allclose(actions[:, 2], (actions[:, 0] + actions[:, 4]) / 2, rtol=1e-5)
-    np.testing.assert_allclose(distribution.mode()[:, [0, 4, 5, 9]], mean)
-
-
-def test_one_knot_gives_every_rank_the_same_two_numbers():
-    distribution = ProfileGaussian(population_size=3, num_knots=1)
-    distribution.proba_distribution(torch.tensor([[0.25, 0.75]]), torch.zeros(2))
-    assert distribution.mode().tolist() == [[0.25, 0.25, 0.25, 0.75, 0.75, 0.75]]
+def test_means_are_interpolated_between_knots_and_noise_is_independent_from_rank_to_rank():
+    policy = make_policy(num_knots=1, initial_std=0.3)
+    hidden = torch.randn(4000, 6)
+    with torch.no_grad():
+        outputs = sigmoid(policy.action_net(hidden).numpy())
+        distribution = policy.action_distribution(hidden)
+        mode, actions = distribution.mode().numpy(), distribution.get_actions()
+        noise = actions.numpy() - mode
+        density = distribution.log_prob(actions).numpy()
+    np.testing.assert_allclose(mode, np.repeat(outputs, 2, axis=1), rtol=1e-5)  # N = 2: F, F, CR, CR
+    np.testing.assert_allclose(np.cov(noise.T), 0.09 * np.eye(4), atol=0.01)
+    np.testing.assert_allclose(density, norm.logpdf(actions.numpy(), mode, 0.3).sum(axis=1), rtol=1e-4)
 
 
 def test_one_knot_per_rank_is_the_policy_without_knots():

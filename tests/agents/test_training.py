@@ -10,7 +10,15 @@ from sb3_contrib import RecurrentPPO
 
 from agents import RecurrentREINFORCE
 from agents.config import PRESETS, TrainConfig
-from agents.training import check_config, env_settings, load_run_config, make_agent, make_run_folder, make_training_env
+from agents.training import (
+    check_config,
+    env_settings,
+    episode_length,
+    load_run_config,
+    make_agent,
+    make_run_folder,
+    make_training_env,
+)
 
 TINY = TrainConfig(
     updates=3,
@@ -49,7 +57,10 @@ def test_presets_say_what_the_table_of_decisions_says(preset):
     check_config(config)
     assert config.functions == tuple(range(1, 21))
     if preset == "quick":
-        assert env_settings(config)["max_evaluations"] == 501 * 50
+        assert (episode_length(config), env_settings(config)["max_evaluations"]) == (500, 501 * 50)
+        return
+    if preset == "long":
+        assert episode_length(config) == 1999  # and the initial population: 100,000 evaluations
         return
     assert (config.max_generations, config.max_evaluations, config.reward) == (50, None, "relative")
     if preset.startswith("paper"):
@@ -61,6 +72,15 @@ def test_presets_say_what_the_table_of_decisions_says(preset):
         assert (config.mean, config.std, config.back_propagation) == ("linear", "state", "stored")
         assert (config.histogram, config.history_window, config.log_prob_of) == ("counts", None, "clipped")
         assert (config.cell_size, config.learning_rate, config.max_grad_norm) == (50, 0.005, None)
+
+
+def test_an_episode_ends_with_the_budget_or_the_generation_limit():
+    small = replace(PRESETS["long"], population_size=10, max_evaluations=105)
+    assert episode_length(small) == 9  # ten populations fit, the first is the initial one
+    assert episode_length(replace(small, max_generations=4)) == 4
+    assert episode_length(replace(small, max_generations=50)) == 9
+    with pytest.raises(ValueError, match="'episode' needs a number of generations, got `max_generations` None"):
+        check_config(replace(small, max_evaluations="episode"))
 
 
 def test_paper_presets_have_the_sizes_of_the_paper():

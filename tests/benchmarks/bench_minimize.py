@@ -15,7 +15,7 @@ from scipy.optimize import differential_evolution
 
 from de_gym import minimize
 
-BUDGET_PER_DIMENSION = 2000
+BUDGET_PER_DIMENSION = 10_000  # the default of minimize
 SEEDS = range(5)
 
 
@@ -83,7 +83,7 @@ def print_values() -> None:
     print(f"Median of {len(SEEDS)} runs, {BUDGET_PER_DIMENSION} evaluations per coordinate\n")
     print("| problem | learned | jso | scipy |\n|---|---|---|---|")
     for name, function, bounds in PROBLEMS:
-        budget = max(BUDGET_PER_DIMENSION * len(bounds), 5000)
+        budget = BUDGET_PER_DIMENSION * len(bounds)
         options = {"max_evaluations": budget, "vectorized": True}
         learned = [minimize(function, bounds, seed=seed, **options).fun for seed in SEEDS]
         jso = [minimize(function, bounds, method="jso", seed=seed, **options).fun for seed in SEEDS]

@@ -16,9 +16,8 @@ def make_controller() -> ControllerFactory:
         policy="sigmoid-constant", cell_size=6, population_size=5, observation_size=9, deterministic=False, knots=None
     ):
         rng = np.random.default_rng(7)
-        shapes = tensor_shapes(policy, observation_size, cell_size, 2 * (knots or population_size))
-        if knots:
-            shapes["interpolation"] = (2 * population_size, 2 * knots)
+        head_size = None if knots is None else 2 * knots
+        shapes = tensor_shapes(policy, observation_size, cell_size, 2 * population_size, head_size)
         tensors = {name: 0.5 * rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
         if "std" in tensors:
             tensors["std"] = np.full_like(tensors["std"], 0.1)

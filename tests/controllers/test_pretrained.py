@@ -27,10 +27,16 @@ def test_every_shipped_controller_loads_and_says_where_it_comes_from(name):
 
 
 def test_default_is_the_one_trained_nearest():
-    assert default_controller(2).info.env_settings["dimension"] == 10
-    assert default_controller(20).population_size == 50
-    assert default_controller(21).population_size == 100
-    assert default_controller(100).info.env_settings["dimension"] == 30
+    assert default_controller(2, 20_000).info.env_settings["dimension"] == 10
+    assert default_controller(20, 20_000).population_size == 50
+
+
+@pytest.mark.parametrize(
+    ("per_coordinate", "preset"), [(100, "quick"), (4900, "quick"), (5100, "long"), (10**6, "long")]
+)
+def test_default_goes_by_the_evaluations_per_coordinate(per_coordinate, preset):
+    # Trained with 2505 and 10,000 per coordinate: their geometric mean is the border.
+    assert default_controller(10, 10 * per_coordinate).info.preset == preset
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5, 10])

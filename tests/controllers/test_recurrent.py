@@ -118,7 +118,7 @@ def test_wrong_observation_shape_is_rejected(make_controller):
         controller(np.zeros((2, 8), dtype=np.float32))
 
 
-def test_knots_are_interpolated_after_the_sigmoid_and_before_clipping(make_controller):
+def test_knots_are_interpolated_after_the_sigmoid_and_noise_comes_at_every_rank(make_controller):
     tensors = make_controller(knots=2, deterministic=True).tensors
     tensors["mean_weight"] = np.zeros_like(tensors["mean_weight"])
     tensors["mean_bias"] = np.log([0.2 / 0.8, 0.6 / 0.4, 0.5 / 0.5, 0.9 / 0.1])
@@ -129,6 +129,12 @@ def test_knots_are_interpolated_after_the_sigmoid_and_before_clipping(make_contr
     controller.reset(rngs([0]))
     expected = [0.2, 0.3, 0.4, 0.5, 0.6, 0.5, 0.6, 0.7, 0.8, 0.9]
     np.testing.assert_allclose(controller(np.zeros((1, 9), dtype=np.float32)), [expected], atol=1e-6)
+    tensors["std"] = np.linspace(0.1, 1.0, 10)
+    sampling = RecurrentController(tensors, ControllerInfo("sigmoid-constant"))
+    sampling.reset(rngs([0]))
+    (rng,) = rngs([0])
+    noisy = np.clip(expected + tensors["std"] * rng.standard_normal(10), 0.0, 1.0)
+    np.testing.assert_allclose(sampling(np.zeros((1, 9), dtype=np.float32)), [noisy], atol=1e-6)
 
 
 def test_arrays_that_do_not_fit_together_are_named(make_controller):

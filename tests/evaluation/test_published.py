@@ -1,0 +1,91 @@
+"""The results pages: small made-up files in, known rows out; and the README is what the shipped files give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from de_gym.baselines.stored import StoredResults, results_name, write_results
+from de_gym.evaluation import published
+from de_gym.evaluation import results as results_module
+from de_gym.evaluation.protocol import PROTOCOLS
+
+README = Path(__file__).parents[2] / "README.md"
+PROTOCOL = PROTOCOLS["paper-cec13-10d"]
+
+
+def _write(folder, name, level, kind):
+    """Store 20 runs around ``level`` on every function: bands that do not overlap differ significantly."""
+    errors = level + np.random.default_rng(0).random((8, 20))
+    metadata = {
+        "algorithm": name,
+        "max_evaluations": PROTOCOL.budget,
+        "max_generations": None,
+        "settings": {"kind": kind, "paper_counterpart": "lde"} if kind == "controller" else {},
+    }
+    stored = StoredResults(np.array(PROTOCOL.functions), errors, np.full(errors.shape, 9), metadata)
+    write_results(folder / results_name("cec2013", 10, name), stored)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(results_module, "RESULTS_DIRECTORY", tmp_path)
+    for name, level in (("jade", 1.0), ("jso", 5.0), ("cobide", 0.0)):  # the paper's table has no CoBiDE
+        _write(tmp_path, name, level, "baseline")
+    for name, level in (("mine", 3.0), ("random", 7.0), ("other", 7.0)):
+        _write(tmp_path, name, level, "controller")
+    return tmp_path
+
+
+def test_every_controller_is_ranked_alone_among_the_algorithms_of_the_paper_s_table(folder):
+    rows = published.controllers_table(PROTOCOL).splitlines()[2:]
+    assert rows[0] == "| LDE, as printed in the paper | 1.25 | 2 |  |"
+    # Alone among JADE and jSO: only JADE is better than "mine", both are better than the others.
+    assert rows[1:] == [
+        "| `mine` | 1.00 | 2 | 8/0/0 |",
+        "| `other` | 2.00 | 3 | 0/8/0 |",
+        "| `random`: F and CR uniform in [0, 1], nothing learned | 2.00 | 3 |  |",
+    ]
+
+
+def test_a_ranking_has_the_paper_s_scores_beside_ours(folder):
+    rows = published.ranking_table(PROTOCOL, "mine").splitlines()[2:]
+    assert [row.split(" | ")[:3] for row in rows] == [
+        ["| JADE w/o archive", "0.00", "1.38"],
+        ["| mine", "1.00", "1.25"],
+        ["| jSO", "2.00", "0.62"],
+    ]
+    with pytest.raises(ValueError, match=r"Unknown controller 'mien'\. Did you mean 'mine'"):
+        published.ranking_table(PROTOCOL, "mien")
+
+
+def test_the_command_writes_reports_and_replaces_only_its_section(folder, tmp_path, monkeypatch):
+    written = []
+    monkeypatch.setattr(published, "write_report", lambda results, place, **_: written.append((results, place)))
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{published.BEGIN}\nold\n{published.END}\nafter\n")
+    assert published.main(published.PublishedConfig(readme=readme, out=tmp_path / "out")) == 0
+    text = readme.read_text()
+    assert text.startswith(f"before\n{published.BEGIN}\n")
+    assert text.endswith(f"{published.END}\nafter\n")
+    assert "old" not in text
+    page = (tmp_path / "out" / "results.md").read_text()
+    assert "## CEC 2013, 10 dimensions, 100,000 evaluations" in page
+    assert "| f21 | 2.35E+02 (9.04E+01) |" in page
+    assert [(place.name, len(results.methods)) for results, place in written] == [("paper-cec13-10d", 5)]
+
+
+def test_a_readme_without_the_section_is_refused_in_one_sentence(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(published, "write_report", lambda *_, **__: None)
+    readme = tmp_path / "README.md"
+    readme.write_text("nothing here\n")
+    assert published.main(published.PublishedConfig(readme=readme, out=tmp_path / "out")) == 1
+    assert "has no section between" in capsys.readouterr().err
+    assert readme.read_text() == "nothing here\n"
+
+
+def test_the_results_in_the_readme_follow_from_the_shipped_files():
+    text = README.read_text(encoding="utf-8")
+    assert published.replace_section(text, published.readme_section()) == text
