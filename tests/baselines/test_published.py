@@ -14,7 +14,7 @@ import pytest
 
 from de_gym.baselines import BASELINES, load_results, run
 from de_gym.baselines.reproduce import CONFIGURATIONS
-from de_gym.baselines.stored import RESULTS_DIRECTORY, StoredResults
+from de_gym.baselines.stored import RESULTS_DIRECTORY, StoredResults, read_results, results_name
 from de_gym.evaluation.paper import paper_column
 from de_gym.problems import make_suite
 
@@ -136,7 +136,6 @@ def test_shipped_results_follow_from_their_seed(algorithm):
 
 def test_every_shipped_file_is_named_after_what_it_holds():
     for path in RESULTS_DIRECTORY.glob("*.npz"):
-        suite, dimension, algorithm = path.stem.split("_")
-        metadata = load_results(suite, int(dimension[:-1]), algorithm).metadata
-        assert (metadata["suite"], f"{metadata['dimension']}d") == (suite, dimension)
-        assert metadata["algorithm"] == algorithm
+        metadata = read_results(path).metadata
+        place = (str(metadata["suite"]), int(metadata["dimension"]), str(metadata["algorithm"]))
+        assert path.name == results_name(*place, metadata["max_generations"])
