@@ -19,6 +19,7 @@ CHECKSUMS: Mapping[str, str] = MappingProxyType(
     {
         "long-10d": "a290014a8e2f89f9ff313840eb24988bd28c4a03a8d8ed744944634673c4e4f3",
         "quick-10d": "1632e856b8ae880155ce67348ecf25d2601b8df34227f296f407280e3ba6c453",
+        "quick-30d": "9cd6c79c54b56fdcd8df7c6481100fd6fe4617e9c73bdf4debf238a631719fc9",
     }
 )
 

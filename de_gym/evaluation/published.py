@@ -16,6 +16,7 @@ import tyro
 
 from de_gym.controllers import available, load
 from de_gym.evaluation.comparison import Z_LIMIT, Comparison, compare
+from de_gym.evaluation.figures import score_bars
 from de_gym.evaluation.paper import paper_algorithms, paper_column, paper_scores
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.report import write_report
@@ -32,17 +33,17 @@ DESCRIPTIONS = {
     "constant": "F = 0.5, CR = 0.9",
     "quick-10d": "the default training, 500 generations",
     "long-10d": "trained on whole runs: `--preset long`",
-    "long-10d-mean": "the same, acting by its means instead of sampling",
-    "quick-10d-mean": "the same, acting by its means instead of sampling",
-    "quick-10d-untrained": "the same network before its training",
+    "long-10d-mean": "`long-10d` acting by its means instead of sampling",
+    "quick-10d-mean": "`quick-10d` acting by its means instead of sampling",
+    "quick-10d-untrained": "the network of `quick-10d` before its training",
     "quick-30d": "the default training: `--dimension 30 --population-size 100`",
-    "quick-30d-mean": "the same, acting by its means instead of sampling",
-    "quick-30d-untrained": "the same network before its training",
+    "quick-30d-mean": "`quick-30d` acting by its means instead of sampling",
+    "quick-30d-untrained": "the network of `quick-30d` before its training",
     "two-numbers": "one mean F and one mean CR: `--num-knots 1`",
     "all-ranks": "2N means, each learned apart: `--num-knots None`",
     "no-baseline": "plain returns: `--baseline none`",
     "pbest-0.1": "p = 0.1 throughout: `--pbest 0.1`",
-    "deviation-0.1": "little noise: `--initial-std 0.1`",
+    "untrained-deviation-0.1": "the untrained network with a deviation of 0.1 instead of 0.5",
     "horizon-50": "50 generations of a long run: `--max-generations 50 --max-evaluations None "
     "--episodes-per-function 20`",
     "script-10d": "the authors' script: `--preset script-10d`",
@@ -60,10 +61,12 @@ class PublishedConfig:
 
     Attributes:
         readme: File whose results section is rewritten; skipped where there is none.
+        picture: The README's picture of the scores at 10 dimensions.
         out: Folder of the long form.
     """
 
     readme: Path = Path("README.md")
+    picture: Path = Path(".github/images/scores.png")
     out: Path = Path("results/published")
 
 
@@ -203,7 +206,7 @@ def long_form(folder: Path) -> str:
 
 
 def _main_controller(controllers: Sequence[MethodResults]) -> MethodResults:
-    """Return the shipped controller among those of a table, or else the first."""
+    """Return the first shipped controller among those of a table, or else the first of all."""
     return next((method for method in controllers if method.name in available()), controllers[0])
 
 
@@ -231,6 +234,11 @@ def main(config: PublishedConfig) -> int:
             print(f"{config.readme}: {error}", file=sys.stderr)
             return 1
         print(f"Results section: {config.readme}")
+        algorithms, controllers = stored_methods(PROTOCOLS["paper-cec17-10d"])
+        if controllers:
+            comparison = compare_alone(_main_controller(controllers), algorithms, PROTOCOLS["paper-cec17-10d"])
+            config.picture.parent.mkdir(parents=True, exist_ok=True)
+            config.picture.write_bytes(score_bars(comparison))
     return 0
 
 

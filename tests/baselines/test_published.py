@@ -82,7 +82,9 @@ def test_jsos_own_published_results_are_reproduced_at_ten_dimensions():
     assert np.all(np.abs(scores) <= 3.5)
 
 
-@pytest.mark.parametrize("algorithm", ["de", "jade", "jade-archive", "cobide", "cde", "hses", "jso-lde-paper"])
+@pytest.mark.parametrize(
+    "algorithm", ["de", "jade", "jade-archive", "cobide", "cobide-pcm", "cde", "hses", "jso-lde-paper"]
+)
 def test_the_papers_table_is_reproduced_at_thirty_dimensions(algorithm):
     results = load_results("cec2017", 30, algorithm)
     column = algorithm.removesuffix("-lde-paper")

@@ -29,6 +29,8 @@ def test_every_shipped_controller_loads_and_says_where_it_comes_from(name):
 def test_default_is_the_one_trained_nearest():
     assert default_controller(2, 20_000).info.env_settings["dimension"] == 10
     assert default_controller(20, 20_000).population_size == 50
+    assert default_controller(21, 20_000).population_size == 100
+    assert default_controller(100, 20_000).info.env_settings["dimension"] == 30
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_command_writes_reports_and_replaces_only_its_section(folder, tmp_pa
     monkeypatch.setattr(published, "write_report", lambda results, place, **_: written.append((results, place)))
     readme = tmp_path / "README.md"
     readme.write_text(f"before\n{published.BEGIN}\nold\n{published.END}\nafter\n")
-    assert published.main(published.PublishedConfig(readme=readme, out=tmp_path / "out")) == 0
+    assert published.main(published.PublishedConfig(readme, tmp_path / "scores.png", tmp_path / "out")) == 0
     text = readme.read_text()
     assert text.startswith(f"before\n{published.BEGIN}\n")
     assert text.endswith(f"{published.END}\nafter\n")
