@@ -112,6 +112,14 @@ def test_the_papers_table_is_reproduced_on_cec_2013(algorithm):
     assert np.all(np.abs(z_scores(results.errors, published.mean, published.std, 3)) <= 3.5)
 
 
+@pytest.mark.parametrize("algorithm", ["de", "jade", "jade-archive"])
+def test_the_papers_table_is_reproduced_on_cec_2013_at_thirty_dimensions(algorithm):
+    results = load_results("cec2013", 30, algorithm)
+    published = paper_column("cec2013-30d", algorithm, results.functions.tolist())
+    assert results.errors.shape == (8, 51)
+    assert np.all(np.abs(z_scores(results.errors, published.mean, published.std, 3)) <= 3.5)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["de", "jade", "jade-archive", "jso"])
 def test_the_papers_table_after_fifty_generations_is_reproduced(algorithm):
