@@ -1,4 +1,4 @@
-"""Train a controller: ``python train.py`` runs the default to the end in about ten minutes on two cores.
+"""Train a controller: ``python train.py`` runs the default to the end in about five minutes.
 
 Everything goes into one folder: configuration, progress, checkpoints, TensorBoard logs, the training curve, the
 exported controller and its measurement. A run that was killed goes on with ``python train.py --resume FOLDER``.
