@@ -37,20 +37,9 @@ DESCRIPTIONS = {
     "quick-10d-mean": "`quick-10d` acting by its means instead of sampling",
     "quick-10d-untrained": "the network of `quick-10d` before its training",
     "quick-30d": "the default training: `--dimension 30 --population-size 100`",
-    "quick-30d-mean": "`quick-30d` acting by its means instead of sampling",
-    "quick-30d-untrained": "the network of `quick-30d` before its training",
     "two-numbers": "one mean F and one mean CR: `--num-knots 1`",
-    "all-ranks": "2N means, each learned apart: `--num-knots None`",
     "no-baseline": "plain returns: `--baseline none`",
-    "pbest-0.1": "p = 0.1 throughout: `--pbest 0.1`",
     "untrained-deviation-0.1": "the untrained network with a deviation of 0.1 instead of 0.5",
-    "horizon-50": "50 generations of a long run: `--max-generations 50 --max-evaluations None "
-    "--episodes-per-function 20`",
-    "script-10d": "the authors' script: `--preset script-10d`",
-    **{
-        f"paper-cell{size}": f"the paper's recipe: `--preset paper-10d --cell-size {size}{rate}`"
-        for size, rate in ((50, " --learning-rate 0.005"), (128, " --learning-rate 0.005"), (500, ""), (1000, ""))
-    },
 }
 """What the stored controllers are, and the arguments of ``train.py`` by which they differ from its defaults."""
 
