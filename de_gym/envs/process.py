@@ -25,7 +25,7 @@ from de_gym.envs.stepping import (
     observe_runs,
     summarize,
 )
-from de_gym.evolution import KeyArray, initialize
+from de_gym.evolution import KeyArray, sort_best_first
 from de_gym.problems import ProblemBatch
 
 
@@ -56,18 +56,19 @@ def start(
         keys: What each run's random numbers follow from, shape (R,).
         settings: The decision process.
     """
-    population, num_runs = initialize(positions, fitness), len(positions)
+    num_runs, size, _ = positions.shape
+    sorted_positions, sorted_fitness = sort_best_first(positions, fitness)
     state = RunState(
-        positions=population.positions,
-        fitness=population.fitness,
-        evaluations=population.evaluations,
-        generation=population.generation,
-        num_successes=population.num_successes,
+        positions=sorted_positions,
+        fitness=sorted_fitness,
+        evaluations=np.full(num_runs, size, np.int64),
+        generation=np.zeros(num_runs, np.int64),
+        num_successes=np.zeros(num_runs, np.int64),
         history=empty_history(num_runs, settings.num_bins, settings.history_window),
         histogram=np.empty((num_runs, settings.num_bins)),
         best_error=np.empty(num_runs),
         initial_error=np.empty(num_runs),
-        reference=_find_reference(population.fitness, optimum),
+        reference=_find_reference(sorted_fitness, optimum),
         has_optimum=np.isfinite(optimum),
         keys=keys,
     )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
 from de_gym.compiling import compiled
-from de_gym.evolution import KeyArray, Population
+from de_gym.evolution import KeyArray
 
 
 class RunState(NamedTuple):
@@ -42,17 +42,6 @@ class RunState(NamedTuple):
     reference: FloatArray
     has_optimum: BoolArray
     keys: KeyArray
-
-    @property
-    def population(self) -> Population:
-        """A copy of the populations."""
-        return Population(
-            self.positions.copy(),
-            self.fitness.copy(),
-            self.evaluations.copy(),
-            self.generation.copy(),
-            self.num_successes.copy(),
-        )
 
 
 def take_runs(state: RunState, runs: IntArray) -> RunState:

@@ -166,32 +166,40 @@ def returns_table() -> str:
 
 
 def readme_section() -> str:
-    """Return the short form."""
+    """Return the short form: the scores on CEC'17, and the returns."""
     parts = []
     for name in ("paper-cec17-10d", "paper-cec17-30d"):
-        protocol = PROTOCOLS[name]
-        _, controllers = stored_methods(protocol)
-        if controllers:
-            learned = _main_controller(controllers).name
-            parts += [f"**{title(protocol)}**, each controller in turn among the algorithms:"]
-            parts += [controllers_table(protocol)]
-            parts += [f"The algorithms beside `{learned}`:", ranking_table(protocol, learned)]
-    parts += ["**Returns** of an episode, mean over 51 seeds per function:", returns_table()]
-    return "\n\n".join(parts)
+        if stored_methods(PROTOCOLS[name])[1]:
+            parts += [f"**{title(PROTOCOLS[name])}**", *_scores(PROTOCOLS[name])]
+    return "\n\n".join([*parts, *_returns()])
 
 
 def long_form(folder: Path) -> str:
     """Return the long form, after writing a report of every table into a folder of its own in ``folder``."""
-    parts = ["# Results", "Every number follows from the raw errors in the package.", readme_section()]
+    parts = ["# Results", "Every number follows from the raw errors in the package.", *_returns()]
     for name, protocol in PROTOCOLS.items():
         algorithms, controllers = stored_methods(protocol)
         if not controllers:
             continue
-        parts += [f"## {title(protocol)}", controllers_table(protocol), errors_table(protocol)]
+        parts += [f"## {title(protocol)}", *_scores(protocol), "Mean errors (deviations):", errors_table(protocol)]
         results = Results(protocol, (*controllers, *algorithms), reference=_main_controller(controllers).name)
         write_report(results, folder / name, command="python -m de_gym.evaluation.published")
         parts.append(f"[All methods together]({name}/report.html)")
     return "\n\n".join(parts) + "\n"
+
+
+def _scores(protocol: Protocol) -> list[str]:
+    learned = _main_controller(stored_methods(protocol)[1]).name
+    return [
+        "Each controller in turn among the algorithms:",
+        controllers_table(protocol),
+        f"The algorithms beside `{learned}`:",
+        ranking_table(protocol, learned),
+    ]
+
+
+def _returns() -> list[str]:
+    return ["**Returns** of an episode, mean over 51 seeds per function:", returns_table()]
 
 
 def _main_controller(controllers: Sequence[MethodResults]) -> MethodResults:

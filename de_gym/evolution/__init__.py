@@ -9,21 +9,20 @@ from de_gym.evolution.generation import (
     make_workspace,
     select_better,
 )
-from de_gym.evolution.population import Population, initialize, scale_to_bounds
+from de_gym.evolution.population import scale_to_bounds, sort_best_first
 from de_gym.evolution.streams import KeyArray, draw_keys
 
 __all__ = [
     "BOUND_REPAIRS",
     "KeyArray",
-    "Population",
     "Workspace",
     "breed_all",
     "draw_keys",
     "draw_normals",
     "draw_uniforms",
-    "initialize",
     "make_rows",
     "make_workspace",
     "scale_to_bounds",
     "select_better",
+    "sort_best_first",
 ]

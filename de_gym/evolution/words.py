@@ -14,12 +14,11 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
-from de_gym.problems.lanes import LANES, WIDTH
+from de_gym.problems.lanes import LANES, WIDTH, fill_vector
 
 _INTEGER = ir.IntType(64)
 _INTEGERS = ir.VectorType(_INTEGER, WIDTH)
 _DOUBLES = ir.VectorType(ir.DoubleType(), WIDTH)
-_POSITIONS = ir.VectorType(ir.IntType(32), WIDTH)
 
 
 class WordsType(types.Type):
@@ -38,13 +37,6 @@ class _WordsModel(models.PrimitiveModel):
         super().__init__(data_model_manager, numba_type, _INTEGERS)
 
 
-def _spread(builder: Any, number: Any) -> Any:
-    """Return the vector with ``number`` in every place."""
-    undefined = ir.Constant(_INTEGERS, ir.Undefined)
-    first = builder.insert_element(undefined, number, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(_POSITIONS, [0] * WIDTH))
-
-
 def _register_operator(function: Callable[..., Any], instruction: str, other: Any) -> None:
     """Teach numba a binary operator of words and ``other``: words again, or a plain integer."""
 
@@ -56,7 +48,7 @@ def _register_operator(function: Callable[..., Any], instruction: str, other: An
     def lower_operator(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         left, right = values
         if other is types.Integer:
-            right = _spread(builder, right)
+            right = fill_vector(builder, right)
         return getattr(builder, instruction)(left, right)
 
 
@@ -71,7 +63,7 @@ def spread_word(typing_context: Any, number: Any) -> Any:
     """Return words that all hold ``number``."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return _spread(builder, values[0])
+        return fill_vector(builder, values[0])
 
     return WORDS(types.uint64), generate
 

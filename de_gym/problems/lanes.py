@@ -60,9 +60,9 @@ class _MaskModel(models.PrimitiveModel):
         super().__init__(data_model_manager, numba_type, _FLAGS)
 
 
-def _spread(builder: Any, scalar: Any) -> Any:
-    """Return the vector with ``scalar`` in every lane."""
-    undefined = ir.Constant(_FLOATS, ir.Undefined)
+def fill_vector(builder: Any, scalar: Any) -> Any:
+    """Return the vector with ``scalar``, a double or an integer, in every place."""
+    undefined = ir.Constant(ir.VectorType(scalar.type, WIDTH), ir.Undefined)
     first = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
     return builder.shuffle_vector(first, undefined, ir.Constant(_POSITIONS, [0] * WIDTH))
 
@@ -70,7 +70,7 @@ def _spread(builder: Any, scalar: Any) -> Any:
 def _vectors(builder: Any, signature: Any, values: Any) -> list[Any]:
     """Return ``values`` with plain numbers spread over all lanes."""
     kinds = zip(signature.args, values, strict=True)
-    return [_spread(builder, value) if isinstance(kind, types.Float) else value for kind, value in kinds]
+    return [fill_vector(builder, value) if isinstance(kind, types.Float) else value for kind, value in kinds]
 
 
 def _is_mixture(*kinds: Any) -> bool:
@@ -181,7 +181,7 @@ def spread(typing_context: Any, number: Any) -> Any:
     """Return lanes that all hold ``number``."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return _spread(builder, values[0])
+        return fill_vector(builder, values[0])
 
     return LANES(types.float64), generate
 

@@ -92,11 +92,11 @@ def test_action_belongs_to_the_rank():
     """With F = 0 for all but the best, only the best individual can move."""
     env = make(functions=[1], max_generations=None)
     env.reset(seed=0)
-    before = env._state.population.positions[0].copy()
+    before = env._state.positions[0].copy()
     action = np.zeros(100, np.float32)
     action[0], action[50:] = 0.5, 1.0
     env.step(action)
-    after = env._state.population.positions[0]
+    after = env._state.positions[0]
     unmoved = sum((row == after).all(axis=1).any() for row in before[1:])
     assert unmoved == 49
 
@@ -187,9 +187,9 @@ def test_reset_options_fix_function_and_start():
 def test_fixing_the_function_keeps_the_initial_population():
     env = make()
     env.reset(seed=5)
-    drawn = np.sort(env._state.population.positions[0], axis=0)
+    drawn = np.sort(env._state.positions[0], axis=0)
     env.reset(seed=5, options={"function": 12})
-    np.testing.assert_array_equal(np.sort(env._state.population.positions[0], axis=0), drawn)
+    np.testing.assert_array_equal(np.sort(env._state.positions[0], axis=0), drawn)
 
 
 def test_every_function_of_the_set_is_drawn():

@@ -113,20 +113,20 @@ def test_functions_in_turn_and_a_shared_start():
     for _ in range(2):
         _, infos = env.reset(seed=3)
         assert infos["function"].tolist() == [1, 1, 6, 6, 12, 12, 24, 24]
-        positions = np.sort(env._state.population.positions, axis=1)
+        positions = np.sort(env._state.positions, axis=1)
         assert (positions == positions[0]).all()
     before = positions[0]
     env.reset()
-    assert not np.array_equal(np.sort(env._state.population.positions, axis=1)[0], before)
+    assert not np.array_equal(np.sort(env._state.positions, axis=1)[0], before)
 
 
 def test_a_run_that_restarts_alone_keeps_the_shared_start():
     env = make(4, assignment="in_turn", shared_start=True, autoreset_mode="Disabled")
     env.reset(seed=0)
-    start = np.sort(env._state.population.positions[1], axis=0)
+    start = np.sort(env._state.positions[1], axis=0)
     env.step(actions_for(1, 4)[0])
     env.reset(options={"reset_mask": np.array([False, True, False, False])})
-    np.testing.assert_array_equal(np.sort(env._state.population.positions[1], axis=0), start)
+    np.testing.assert_array_equal(np.sort(env._state.positions[1], axis=0), start)
 
 
 def test_reset_options_fix_functions_of_all_runs():
