@@ -8,7 +8,7 @@ way, so these are the files of its own layer and of the layers below.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -49,6 +49,28 @@ def compiled(function: Kernel) -> Kernel:
 def inlined(function: Kernel) -> Kernel:
     """Mark ``function`` as a building block of kernels: compiled into each of them, never called from Python."""
     return cast(Kernel, njit(nogil=True, error_model="numpy", forceinline=True)(function))
+
+
+def switch(functions: Sequence[Kernel]) -> Callable[..., Any]:
+    """Return a building block of kernels whose first argument is the position of the function that gets the others.
+
+    All of them are compiled into the kernel: to call a function handed in as an argument would need a kernel for each.
+    """
+    first = functions[0]
+    if len(functions) == 1:
+
+        def call(number: int, *arguments: Any) -> Any:
+            return first(*arguments)
+
+    else:
+        others = switch(functions[1:])
+
+        def call(number: int, *arguments: Any) -> Any:
+            if number == 0:
+                return first(*arguments)
+            return others(number - 1, *arguments)
+
+    return inlined(call)
 
 
 def shared(function: Kernel) -> Kernel:

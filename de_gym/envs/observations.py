@@ -1,17 +1,52 @@
 """What the controller sees: parts of the observation as pure functions.
 
-A new one is a function, an entry in ``OBSERVATION_PARTS`` and a line in ``write_observations``.
+A new one is a function and an entry in ``OBSERVATION_PARTS``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
-from de_gym.compiling import compiled
+from de_gym.compiling import compiled, switch
+
+
+class Features(NamedTuple):
+    """What is known of R runs when they are observed.
+
+    Attributes:
+        normalized: Fitness scaled to [0, 1] in each run, best first, shape (R, N).
+        histogram: Share of the population in each bin, shape (R, b).
+        mean_past: Mean of past histograms, shape (R, b).
+        bin_scale: What a full bin of a histogram counts.
+    """
+
+    normalized: FloatArray
+    histogram: FloatArray
+    mean_past: FloatArray
+    bin_scale: float
+
+
+@compiled
+def observe_fitness(features: Features) -> FloatArray:
+    """Return the scaled fitness, shape (R, N)."""
+    return features.normalized
+
+
+@compiled
+def observe_histogram(features: Features) -> FloatArray:
+    """Return the histogram of the current generation, shape (R, b)."""
+    return features.bin_scale * features.histogram
+
+
+@compiled
+def observe_mean_past_histogram(features: Features) -> FloatArray:
+    """Return the mean of past histograms, shape (R, b)."""
+    return features.bin_scale * features.mean_past
 
 
 @dataclass(frozen=True)
@@ -19,74 +54,47 @@ class ObservationPart:
     """One stretch of the observation vector.
 
     Attributes:
-        number: What the compiled code switches on.
-        size: Number of entries, from population size and number of bins.
+        observe: Returns it for R runs, shape (R, k).
+        size: Number of entries k, from population size and number of bins.
         high: Upper bound of the entries, from the scale of the bins; the lower bound is 0.
     """
 
-    number: int
+    observe: Callable[[Features], FloatArray]
     size: Callable[[int, int], int]
     high: Callable[[float], float]
 
 
-_FITNESS, _HISTOGRAM, _MEAN_PAST_HISTOGRAM = range(3)
-
 OBSERVATION_PARTS: dict[str, ObservationPart] = {
     "fitness": ObservationPart(
-        number=_FITNESS,
+        observe=observe_fitness,
         size=lambda population_size, num_bins: population_size,
         high=lambda bin_scale: 1.0,
     ),
     "histogram": ObservationPart(
-        number=_HISTOGRAM,
+        observe=observe_histogram,
         size=lambda population_size, num_bins: num_bins,
         high=lambda bin_scale: bin_scale,
     ),
     "mean_past_histogram": ObservationPart(
-        number=_MEAN_PAST_HISTOGRAM,
+        observe=observe_mean_past_histogram,
         size=lambda population_size, num_bins: num_bins,
         high=lambda bin_scale: bin_scale,
     ),
 }
 
+_observe_part = switch([part.observe for part in OBSERVATION_PARTS.values()])
+
 
 @compiled
-def write_observations(
-    parts: IntArray,
-    bin_scale: float,
-    normalized: FloatArray,
-    histogram: FloatArray,
-    mean_past: FloatArray,
-    observations: Float32Array,
-) -> None:
-    """Write the observations of R runs.
-
-    Args:
-        parts: Numbers of the ``OBSERVATION_PARTS`` wanted, in order.
-        bin_scale: What a full bin of a histogram counts.
-        normalized: Fitness scaled to [0, 1] in each run, best first, shape (R, N).
-        histogram: Share of the population in each bin, shape (R, b).
-        mean_past: Mean of past histograms, shape (R, b).
-        observations: Where they go, shape (R, O).
-    """
+def write_observations(parts: IntArray, features: Features, observations: Float32Array) -> None:
+    """Write the ``parts``, given by their positions in ``OBSERVATION_PARTS``, to ``observations`` (R, O)."""
     start = 0
     for part in parts:
-        if part == _FITNESS:
-            start = _write_part(normalized, 1.0, observations, start)
-        elif part == _HISTOGRAM:
-            start = _write_part(histogram, bin_scale, observations, start)
-        else:
-            start = _write_part(mean_past, bin_scale, observations, start)
-
-
-@compiled
-def _write_part(features: FloatArray, scale: float, observations: Float32Array, start: int) -> int:
-    """Write scaled ``features`` (R, k) to the columns from ``start`` on, and return the column behind them."""
-    size: int = features.shape[1]
-    for run in range(len(features)):
-        for index in range(size):
-            observations[run, start + index] = features[run, index] * scale
-    return start + size
+        columns = _observe_part(part, features)
+        for run in range(columns.shape[0]):
+            for index in range(columns.shape[1]):
+                observations[run, start + index] = columns[run, index]
+        start += columns.shape[1]
 
 
 @compiled

@@ -81,7 +81,6 @@ class EnvSettings:
     def codes(self) -> SettingsCodes:
         """The settings as the numbers that compiled code takes, found once."""
         has_schedule = isinstance(self.pbest, str)
-        parts = [OBSERVATION_PARTS[name] for name in self.observation]
         return SettingsCodes(
             bound_repair=BOUND_REPAIRS[self.bound_repair],
             has_window=self.history_window is not None,
@@ -90,8 +89,8 @@ class EnvSettings:
             max_evaluations=self.max_evaluations,
             max_generations=_NO_LIMIT if self.max_generations is None else self.max_generations,
             target_error=float(self.target_error),
-            reward=REWARDS[self.reward],
-            parts=np.array([part.number for part in parts]),
+            reward=list(REWARDS).index(self.reward),
+            parts=np.array([list(OBSERVATION_PARTS).index(name) for name in self.observation]),
             bin_scale=float(self.population_size) if self.histogram == "counts" else 1.0,
         )
 
@@ -110,11 +109,11 @@ class SettingsCodes(NamedTuple):
         has_window: Whether the moving average has a window.
         pbest_schedule: A value of ``PBEST_SCHEDULES``, or ``CONSTANT_PBEST``.
         pbest_constant: The constant fraction, if any.
-        reward: A value of ``REWARDS``.
+        reward: Position in ``REWARDS``.
         max_evaluations: Evaluation budget.
         max_generations: Generation limit; one that no run reaches where there is none.
         target_error: Error below which a run is solved.
-        parts: Numbers of the parts of the observation.
+        parts: Positions in ``OBSERVATION_PARTS``.
         bin_scale: What a full bin of a histogram counts: 1 as a fraction, N as a count.
     """
 

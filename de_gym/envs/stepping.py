@@ -11,6 +11,7 @@ import numpy as np
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.compiling import compiled, inlined
 from de_gym.envs.observations import (
+    Features,
     fitness_histogram,
     mean_past_histogram,
     normalize_fitness,
@@ -65,7 +66,7 @@ def _observe(
     """Write the observations (R, O), given the scaled fitness (R, N)."""
     mean_past = np.empty(state.histogram.shape)
     mean_past_histogram(state.history, state.generation, has_window, mean_past)
-    write_observations(parts, bin_scale, normalized, state.histogram, mean_past, observations)
+    write_observations(parts, Features(normalized, state.histogram, mean_past, bin_scale), observations)
 
 
 @inlined

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from de_gym.compiling import compiled, switch
 from de_gym.envs.rewards import REWARDS, reward
 
 BEFORE, AFTER, INITIAL = np.array([4.0, 1e-9, 0.0]), np.array([1.0, 0.0, 0.0]), np.array([8.0, 2.0, 0.0])
 
 
 def rewards_of(name: str, *errors: np.ndarray) -> np.ndarray:
-    return np.array([reward(REWARDS[name], *row) for row in zip(*errors, strict=True)])
+    return np.array([reward(list(REWARDS).index(name), *row) for row in zip(*errors, strict=True)])
 
 
 def test_relative_reward_is_the_share_of_the_error_removed():
@@ -40,3 +41,14 @@ def test_every_reward_rises_with_improvement(name):
     rewards = rewards_of(name, before, np.array([4.0, 3.0, 1.0]), before)
     assert (np.diff(rewards) > 0).all()
     assert rewards[0] > 0
+
+
+def test_a_reward_is_a_function_and_an_entry():
+    @compiled
+    def halve_error(before: float, after: float, initial: float) -> float:
+        return 1.0 if after <= 0.5 * before else 0.0
+
+    extended = switch([*REWARDS.values(), halve_error])
+    assert extended(len(REWARDS), 4.0, 2.0, 8.0) == 1.0
+    assert extended(len(REWARDS), 4.0, 3.0, 8.0) == 0.0
+    assert extended(list(REWARDS).index("initial_gap"), 4.0, 2.0, 8.0) == 0.25
