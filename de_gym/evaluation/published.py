@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +17,11 @@ import tyro
 from de_gym.controllers import available, load
 from de_gym.evaluation.comparison import Z_LIMIT, Comparison, compare
 from de_gym.evaluation.figures import score_bars
-from de_gym.evaluation.paper import paper_algorithms, paper_column, paper_scores
+from de_gym.evaluation.paper import PaperColumn, paper_algorithms, paper_column, paper_scores
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.report import write_report
 from de_gym.evaluation.results import MethodResults, Results, shipped_results
-from de_gym.evaluation.statistics import MarkCounts, count_marks, rank_sum_marks
+from de_gym.evaluation.statistics import MarkCounts, Summary, count_marks, rank_sum_marks
 from de_gym.evaluation.tables import function_name, markdown_table, scientific, suite_title
 from de_gym.registry import lookup
 
@@ -37,11 +37,33 @@ DESCRIPTIONS = {
     "quick-10d-mean": "`quick-10d` acting by its means instead of sampling",
     "quick-10d-untrained": "the network of `quick-10d` before its training",
     "quick-30d": "the default training: `--dimension 30 --population-size 100`",
-    "two-numbers": "one mean F and one mean CR: `--num-knots 1`",
-    "no-baseline": "plain returns: `--baseline none`",
-    "untrained-deviation-0.1": "the untrained network with a deviation of 0.1 instead of 0.5",
+    "paper-10d": "the paper's sizes, 2000 cells: `--preset paper-10d`",
+    "paper-10d-mean": "`paper-10d` acting by its means instead of sampling",
+    "paper-10d-untrained": "the network of `paper-10d` before its training",
+    "paper-10d-all": "the same on all 28 functions, 100 updates: `--functions 1 ... 28 --updates 100`",
+    "script-10d": "as the authors' script, 50 cells: `--preset script-10d`",
 }
 """What the stored controllers are, and the arguments of ``train.py`` by which they differ from its defaults."""
+
+ABLATIONS = {
+    "quick-10d": "nothing changed",
+    "pbest-0.1": "p-best always among the best tenth: `--pbest 0.1`",
+    "two-numbers": "one mean F and one mean CR: `--num-knots 1`",
+    "all-ranks": "2N means, one for every rank: `--num-knots None`",
+    "no-baseline": "plain returns: `--baseline none`",
+    "50-generations": "`--max-generations 50 --max-evaluations None --episodes-per-function 20`",
+    "untrained-deviation-0.1": "untrained, with a deviation of 0.1 instead of 0.5",
+}
+"""What was changed in the default training, one thing at a time."""
+
+CELL_SIZES = {
+    50: "paper-50-cells",
+    128: "paper-128-cells",
+    500: "paper-500-cells",
+    1000: "paper-1000-cells",
+    2000: "paper-10d",
+}
+"""Controllers of ``--preset paper-10d --cell-size``, up to 128 with the paper's ``--learning-rate 0.005``."""
 
 
 @dataclass(frozen=True)
@@ -91,29 +113,74 @@ def title(protocol: Protocol) -> str:
 
 
 def controllers_table(protocol: Protocol) -> str:
-    """Return one row per controller, each compared alone with the algorithms, by ascending score.
+    """Return one row per controller that is not part of a study, by ascending score.
 
     The first row is the paper's LDE with its printed score.
     """
     algorithms, controllers = stored_methods(protocol)
-    random = next((method for method in controllers if method.name == "random"), None)
-    rows = []
-    for method in controllers:
-        comparison = compare_alone(method, algorithms, protocol)
-        marks = "" if random is None or method is random else str(_counts_against(random, method))
-        score = f"{comparison.scores[method.name]:.2f}"
-        rows.append([_described(method.name), score, str(place(comparison)), marks])
-    rows.sort(key=lambda row: float(row[1]))
+    studied = {*ABLATIONS, *CELL_SIZES.values()} - set(DESCRIPTIONS)
+    rows = _score_rows(protocol, [method.name for method in controllers if method.name not in studied], DESCRIPTIONS)
     printed = paper_scores(protocol.table)
     if "lde" in printed:
         better = sum(score < printed["lde"] for score in printed.values())
         rows.insert(0, ["LDE, as printed in the paper", f"{printed['lde']:.2f}", str(better + 1), ""])
-    header = ["controller", "score", f"place of {len(algorithms) + 1}", "better/similar/worse than `random`"]
-    return markdown_table(header, rows)
+    return markdown_table(_score_header("controller", algorithms), rows)
 
 
-def _described(name: str) -> str:
-    return f"`{name}`: {DESCRIPTIONS[name]}" if name in DESCRIPTIONS else f"`{name}`"
+def ablations_table(protocol: Protocol) -> str:
+    """Return one row per ablation, by ascending score."""
+    return markdown_table(
+        _score_header("default training, but", stored_methods(protocol)[0]), _score_rows(protocol, ABLATIONS, ABLATIONS)
+    )
+
+
+def cell_sizes_table(protocol: Protocol) -> str:
+    """Return one row per number of cells, by ascending score."""
+    described = {name: f"{size} cells" for size, name in CELL_SIZES.items()}
+    return markdown_table(
+        _score_header("the paper's sizes, but", stored_methods(protocol)[0]),
+        _score_rows(protocol, described, described),
+    )
+
+
+def _score_header(first: str, algorithms: Sequence[MethodResults]) -> list[str]:
+    return [first, "score", f"place of {len(algorithms) + 1}", "better/similar/worse than `random`"]
+
+
+def _score_rows(protocol: Protocol, names: Iterable[str], descriptions: Mapping[str, str]) -> list[list[str]]:
+    """Return a row for each of these controllers that is stored, each compared alone with the algorithms."""
+    algorithms, controllers = stored_methods(protocol)
+    stored = {method.name: method for method in controllers}
+    random = stored.get("random")
+    rows = []
+    for method in (stored[name] for name in names if name in stored):
+        comparison = compare_alone(method, algorithms, protocol)
+        marks = "" if random is None or method is random else str(_counts_against(random, method))
+        description = f": {descriptions[method.name]}" if method.name in descriptions else ""
+        score = f"{comparison.scores[method.name]:.2f}"
+        rows.append([f"`{method.name}`{description}", score, str(place(comparison)), marks])
+    return sorted(rows, key=lambda row: float(row[1]))
+
+
+def cell_errors_table(protocol: Protocol) -> str:
+    """Return mean and deviation on every function by number of cells, the paper's figures beside ours."""
+    _, controllers = stored_methods(protocol)
+    stored = {method.name: method for method in controllers}
+    columns: dict[str, Summary | PaperColumn] = {}
+    for size, name in CELL_SIZES.items():
+        if name in stored:
+            columns[f"{size} cells"] = stored[name].summary
+        paper = paper_column(protocol.table, f"lde-n50-cell{size}", protocol.functions)
+        if paper is not None:
+            columns[f"{size} cells, paper"] = paper
+    rows = []
+    for index, function in enumerate(protocol.functions):
+        rows.append([f"f{function}", *(_mean_and_deviation(column, index) for column in columns.values())])
+    return markdown_table(["function", *columns], rows)
+
+
+def _mean_and_deviation(column: Summary | PaperColumn, index: int) -> str:
+    return f"{scientific(column.mean[index])} ({scientific(column.std[index])})"
 
 
 def _counts_against(reference: MethodResults, method: MethodResults) -> MarkCounts:
@@ -146,9 +213,8 @@ def errors_table(protocol: Protocol) -> str:
     rows = []
     for index in range(len(protocol.functions)):
         row = [function_name(comparison, index)]
-        row.append("" if paper is None else f"{scientific(paper.mean[index])} ({scientific(paper.std[index])})")
-        for method in methods:
-            row.append(f"{scientific(method.summary.mean[index])} ({scientific(method.summary.std[index])})")
+        row.append("" if paper is None else _mean_and_deviation(paper, index))
+        row += [_mean_and_deviation(method.summary, index) for method in methods]
         rows.append(row)
     return markdown_table(["function", "LDE, paper", *(method.label for method in methods)], rows)
 
@@ -182,6 +248,11 @@ def long_form(folder: Path) -> str:
         if not controllers:
             continue
         parts += [f"## {title(protocol)}", *_scores(protocol), "Mean errors (deviations):", errors_table(protocol)]
+        if name == "paper-cec13-10d":
+            parts += [
+                "The paper's study of the number of cells, mean errors (deviations):",
+                cell_errors_table(protocol),
+            ]
         results = Results(protocol, (*controllers, *algorithms), reference=_main_controller(controllers).name)
         write_report(results, folder / name, command="python -m de_gym.evaluation.published")
         parts.append(f"[All methods together]({name}/report.html)")
@@ -189,10 +260,16 @@ def long_form(folder: Path) -> str:
 
 
 def _scores(protocol: Protocol) -> list[str]:
-    learned = _main_controller(stored_methods(protocol)[1]).name
+    controllers = stored_methods(protocol)[1]
+    learned = _main_controller(controllers).name
+    names = {method.name for method in controllers}
+    parts = ["Each controller in turn among the algorithms:", controllers_table(protocol)]
+    if len(names & set(ABLATIONS)) > 1:
+        parts.append(ablations_table(protocol))
+    if len(names & set(CELL_SIZES.values())) > 1:
+        parts.append(cell_sizes_table(protocol))
     return [
-        "Each controller in turn among the algorithms:",
-        controllers_table(protocol),
+        *parts,
         f"The algorithms beside `{learned}`:",
         ranking_table(protocol, learned),
     ]

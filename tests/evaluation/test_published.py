@@ -50,6 +50,31 @@ def test_every_controller_is_ranked_alone_among_the_algorithms_of_the_paper_s_ta
     ]
 
 
+def test_what_belongs_to_a_study_alone_stands_in_its_own_table(folder):
+    for name, level in (("quick-10d", 0.0), ("two-numbers", 3.0), ("paper-500-cells", 7.0), ("paper-10d", 3.0)):
+        _write(folder, name, level, "controller")
+    listed = [row.split("`")[1] for row in published.controllers_table(PROTOCOL).splitlines()[3:]]
+    assert listed == ["quick-10d", "mine", "paper-10d", "other", "random"]
+    assert published.ablations_table(PROTOCOL).splitlines()[2:] == [
+        "| `quick-10d`: nothing changed | 0.00 | 1 | 8/0/0 |",
+        "| `two-numbers`: one mean F and one mean CR: `--num-knots 1` | 1.00 | 2 | 8/0/0 |",
+    ]
+    assert published.cell_sizes_table(PROTOCOL).splitlines()[2:] == [
+        "| `paper-10d`: 2000 cells | 1.00 | 2 | 8/0/0 |",
+        "| `paper-500-cells`: 500 cells | 2.00 | 3 | 0/8/0 |",
+    ]
+
+
+def test_the_study_of_cells_has_the_paper_s_figures_beside_ours(folder):
+    _write(folder, "paper-500-cells", 7.0, "controller")
+    header, _, first, *_ = published.cell_errors_table(PROTOCOL).splitlines()
+    assert header == "| function | 500 cells | 500 cells, paper | 1000 cells, paper | 2000 cells, paper |"
+    cells = first.split(" | ")
+    assert cells[0] == "| f21"
+    assert 7.0 < float(cells[1].split()[0]) < 8.0
+    assert cells[2:] == ["4.00E+02 (0.00E+00)", "3.94E+02 (4.09E+01)", "2.35E+02 (9.04E+01) |"]
+
+
 def test_a_ranking_has_the_paper_s_scores_beside_ours(folder):
     rows = published.ranking_table(PROTOCOL, "mine").splitlines()[2:]
     assert [row.split(" | ")[:3] for row in rows] == [
