@@ -64,7 +64,7 @@ def test_presets_say_what_the_table_of_decisions_says(preset):
         return
     assert (config.max_generations, config.max_evaluations, config.reward) == (50, None, "relative")
     if preset.startswith("paper"):
-        assert (config.returns, config.baseline, config.gamma) == ("total", "none", 1.0)
+        assert (config.returns, config.baseline, config.gamma) == ("to_go", "standardised", 1.0)
         assert (config.mean, config.std, config.initial_std) == ("sigmoid", "constant", 0.5)
         assert config.updates == 150
     if preset == "script-10d":
