@@ -17,7 +17,7 @@ from typing import Literal
 import tyro
 
 from de_gym.baselines import BASELINES
-from de_gym.controllers import available
+from de_gym.controllers import default_name
 from de_gym.evaluation import (
     PROTOCOLS,
     OptimizerMethod,
@@ -134,14 +134,11 @@ def named_methods(config: EvalConfig, protocol: Protocol, names: Sequence[str]) 
 def default_names(config: EvalConfig, protocol: Protocol) -> list[str]:
     """Return the last trained or a shipped controller, random and constant, and the baselines of a paper's table."""
     trained = sorted(Path("runs").glob("*/controller.safetensors"), key=lambda path: path.stat().st_mtime)
-    shipped = [name for name in available() if f"{protocol.dimension}d" in name]
-    controllers = [str(trained[-1])] if trained else shipped[:1]
-    if not controllers:
-        print("No controller: none was trained in ./runs, and none comes with the package for this dimension.")
+    controller = str(trained[-1]) if trained else default_name(protocol.dimension, protocol.budget)
     baselines = (
         [] if config.protocol == "quick" else [name for name in paper_algorithms(protocol.table) if name in BASELINES]
     )
-    return [*controllers, "random", "constant", *baselines]
+    return [controller, "random", "constant", *baselines]
 
 
 def traced_methods(config: EvalConfig, protocol: Protocol, methods: Sequence[OptimizerMethod]) -> list[OptimizerMethod]:

@@ -3,7 +3,7 @@
 from de_gym.controllers.base import Controller, check_population_size
 from de_gym.controllers.controlled import ControlledDE
 from de_gym.controllers.fixed import ConstantController, RandomController
-from de_gym.controllers.pretrained import available, default_controller, load
+from de_gym.controllers.pretrained import available, default_controller, default_name, load
 from de_gym.controllers.recurrent import ControllerInfo, RecurrentController
 from de_gym.controllers.storage import load_controller, save_controller
 
@@ -17,6 +17,7 @@ __all__ = [
     "available",
     "check_population_size",
     "default_controller",
+    "default_name",
     "load",
     "load_controller",
     "save_controller",

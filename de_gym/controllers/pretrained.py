@@ -23,6 +23,9 @@ CHECKSUMS: Mapping[str, str] = MappingProxyType(
     }
 )
 
+DEFAULTS = ("long-10d", "quick-10d", "quick-30d")
+"""The controllers that are chosen among where none is named; the others are there to be compared with."""
+
 
 def available() -> tuple[str, ...]:
     """Return the names of the controllers that come with the package."""
@@ -48,20 +51,24 @@ def load(
         return load_controller(path, population_size=population_size, deterministic=deterministic)
 
 
-def default_controller(dimension: int, max_evaluations: int) -> RecurrentController:
-    """Return the shipped controller that was trained nearest to the task at hand.
+def default_name(dimension: int, max_evaluations: int) -> str:
+    """Return the name of the controller in ``DEFAULTS`` that was trained nearest to the task at hand.
 
     Nearest in the number of coordinates first, the smaller one of two equally near; then in evaluations per coordinate,
     as a ratio: what is best for short runs converges too early in long ones.
     """
-    if not CHECKSUMS:
-        raise ValueError("No controller comes with this version of the package: pass the path of one.")
 
-    def distance(controller: RecurrentController) -> tuple[int, int, float]:
+    def distance(name: str) -> tuple[int, int, float]:
+        controller = load(name)
         trained = int(str(controller.info.env_settings["dimension"]))
         budget = controller.info.env_settings["max_evaluations"]
         trained_budget = default_max_evaluations(trained) if budget is None else int(str(budget))
         ratio = (max_evaluations / dimension) / (trained_budget / trained)
         return abs(trained - dimension), trained, abs(math.log(ratio))
 
-    return min((load(name) for name in available()), key=distance)
+    return min(DEFAULTS, key=distance)
+
+
+def default_controller(dimension: int, max_evaluations: int) -> RecurrentController:
+    """Return the controller of ``default_name``."""
+    return load(default_name(dimension, max_evaluations))
