@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+
+from de_gym.files import replacing
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 FORMAT = "de_gym checkpoint 1"
@@ -32,9 +33,8 @@ def save_checkpoint(agent: OnPolicyAlgorithm, updates: int, path: Path) -> None:
         tensors |= {f"optimizer/{number}/{key}": torch.as_tensor(value) for key, value in state.items()}
     progress = Progress(updates, agent._n_updates, agent.num_timesteps)
     metadata = {"format": FORMAT} | {key: str(value) for key, value in asdict(progress).items()}
-    temporary = path.with_name(f".{path.name}.part")
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, temporary, metadata=metadata)
-    os.replace(temporary, path)
+    with replacing(path) as file:
+        file.write(save({name: tensor.contiguous() for name, tensor in tensors.items()}, metadata=metadata))
 
 
 def load_checkpoint(agent: OnPolicyAlgorithm, path: Path) -> Progress:

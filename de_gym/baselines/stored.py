@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.files import replacing
 from de_gym.registry import unknown_name_message
 
 RESULTS_DIRECTORY = Path(__file__).parent / "results"
@@ -61,8 +61,7 @@ def read_results(path: Path) -> StoredResults:
 
 def write_results(path: Path, results: StoredResults) -> None:
     """Write results to ``path`` so that an interruption never leaves half a file."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    with partial.open("wb") as file:
+    with replacing(path) as file:
         np.savez_compressed(
             file,
             functions=results.functions,
@@ -70,4 +69,3 @@ def write_results(path: Path, results: StoredResults) -> None:
             evaluations=results.evaluations,
             metadata=np.array(json.dumps(results.metadata, sort_keys=True)),
         )
-    os.replace(partial, path)

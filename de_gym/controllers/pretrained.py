@@ -18,8 +18,11 @@ from de_gym.registry import lookup
 CHECKSUMS: Mapping[str, str] = MappingProxyType(
     {
         "long-10d": "a290014a8e2f89f9ff313840eb24988bd28c4a03a8d8ed744944634673c4e4f3",
+        "paper-128-cells": "6fde9984994dd0c568c8efd640ef5c54b739e4e0627661e5b80c13afdc232b47",
+        "paper-50-cells": "9180ee00981167e44c241750833af3a5c08c159008ac568232e242f6f07bc864",
         "quick-10d": "1632e856b8ae880155ce67348ecf25d2601b8df34227f296f407280e3ba6c453",
         "quick-30d": "9cd6c79c54b56fdcd8df7c6481100fd6fe4617e9c73bdf4debf238a631719fc9",
+        "script-10d": "a44e50491781bd8ca22dd219b2c2d222f197fd18c9816ed7ef61e123b2e7ebe0",
     }
 )
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from safetensors.numpy import save
 import de_gym
 from de_gym.arrays import Float32Array
 from de_gym.controllers.recurrent import ControllerInfo, RecurrentController
+from de_gym.files import replacing
 
 FORMAT = "de_gym controller"
 FORMAT_VERSION = "1"
@@ -45,7 +44,8 @@ def save_controller(controller: RecurrentController, path: str | Path, *, half_p
         "sha256": tensor_checksum(tensors),
     }
     target = Path(path)
-    _write_atomically(target, save(tensors, metadata=metadata))
+    with replacing(target) as file:
+        file.write(save(tensors, metadata=metadata))
     return target
 
 
@@ -126,17 +126,3 @@ def _parsed_info(metadata: Mapping[str, str]) -> ControllerInfo:
         package_version=metadata["package_version"],
         results=values["results"],
     )
-
-
-def _write_atomically(target: Path, content: bytes) -> None:
-    """Write ``content`` under a temporary name beside ``target``, then rename it."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise

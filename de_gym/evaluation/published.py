@@ -303,7 +303,8 @@ def main(config: PublishedConfig) -> int:
     print(f"Long form: {page}")
     if config.readme.exists():
         try:
-            config.readme.write_text(replace_section(config.readme.read_text(encoding="utf-8"), readme_section()))
+            text = replace_section(config.readme.read_text(encoding="utf-8"), readme_section())
+            config.readme.write_text(text, encoding="utf-8")
         except ValueError as error:
             print(f"{config.readme}: {error}", file=sys.stderr)
             return 1

@@ -11,23 +11,21 @@ its arrays tells damage that came later. Nothing in a store is ever executed: JS
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
 import re
-import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 import de_gym
 from de_gym.evaluation.protocol import Protocol
+from de_gym.files import replacing
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 Settings: TypeAlias = Mapping[str, object]
@@ -124,7 +122,7 @@ class ResultStore:
         """Write the arrays of a finished chunk; whatever happens meanwhile, the file is whole or absent."""
         path = self.path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _replacing(path) as file:
+        with replacing(path) as file:
             # numpy's stub takes the arrays for its flag `allow_pickle`
             np.savez(file, **{**arrays, "checksum": np.array(_checksum(key, arrays))})  # type: ignore[arg-type]
 
@@ -176,7 +174,7 @@ class ResultStore:
     def _write_settings(self, methods: Mapping[str, Settings]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         content = {"format": _FORMAT, "protocol": self._identity(), "methods": dict(methods)}
-        with _replacing(self._settings_file) as file:
+        with replacing(self._settings_file) as file:
             file.write((json.dumps(content, indent=2) + "\n").encode())
 
 
@@ -225,18 +223,3 @@ def _checksum(key: ChunkKey, arrays: Arrays) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-@contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Give a temporary file that takes the place of ``path`` once it is completely on disk."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -9,6 +9,7 @@ import pytest
 
 from de_gym import minimize
 from de_gym.controllers import available, default_controller, load
+from de_gym.controllers.pretrained import DEFAULTS
 
 
 def test_exactly_the_listed_files_are_shipped():
@@ -22,7 +23,12 @@ def test_every_shipped_controller_loads_and_says_where_it_comes_from(name):
     settings = controller.info.env_settings
     assert settings["population_size"] == controller.population_size
     assert settings["dimension"] in (10, 30)
-    results = controller.info.results["test"]["mean_return"]
+    assert set(controller.info.results) == {"training", "test"}
+
+
+@pytest.mark.parametrize("name", DEFAULTS)
+def test_a_controller_taken_by_default_is_better_on_the_test_functions_than_what_has_learned_nothing(name):
+    results = load(name).info.results["test"]["mean_return"]
     assert results["trained"] > max(results["random"], results["untrained"])
 
 
