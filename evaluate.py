@@ -45,15 +45,22 @@ class EvalConfig:
     """Settings of ``evaluate.py``."""
 
     protocol: Literal[
-        "quick", "paper-cec13-10d", "paper-cec13-10d-T", "paper-cec13-30d", "paper-cec17-10d", "paper-cec17-30d"
+        "quick",
+        "paper-cec13-10d",
+        "paper-cec13-10d-T",
+        "paper-cec13-30d",
+        "paper-cec17-10d",
+        "paper-cec17-30d",
+        "small-cec17-10d",
+        "small-cec17-30d",
     ] = "quick"
-    """quick: CEC'17 in 10 dimensions with fewer runs, baselines from stored results. The others are the paper's
-    tables in full, baselines included."""
+    """quick: CEC'17 in 10 dimensions with fewer runs, baselines from stored results. The paper's tables are run in
+    full, baselines included; small: the same with 250 evaluations per coordinate."""
     methods: tuple[str, ...] = ()
     """What to run: baselines (de jade jade-archive jso jso-lde-paper cobide cobide-pcm cde cde-pcm hses), random,
     constant, constant=F,CR, the name of a controller that comes with the package, or FILE.safetensors; controllers
     sample their actions unless ":mean" is appended. The first is what the others are compared with. By default the
-    controller, random and constant; in the paper's tables also the baselines."""
+    controller, random and constant; except in quick also the baselines."""
     runs: int | None = None
     """Runs per method and function; by default the protocol's."""
     functions: tuple[int, ...] = ()
@@ -121,9 +128,8 @@ def make_protocol(config: EvalConfig) -> Protocol:
     base = quick if config.protocol == "quick" else PROTOCOLS[config.protocol]
     functions = make_suite(base.suite, base.dimension, config.functions or base.functions).numbers
     num_runs = base.num_runs if config.runs is None else config.runs
-    return replace(
-        base, functions=functions, num_runs=num_runs, max_evaluations=config.max_evaluations, seed=config.seed
-    )
+    limit = base.max_evaluations if config.max_evaluations is None else config.max_evaluations
+    return replace(base, functions=functions, num_runs=num_runs, max_evaluations=limit, seed=config.seed)
 
 
 def named_methods(config: EvalConfig, protocol: Protocol, names: Sequence[str]) -> list[OptimizerMethod]:

@@ -10,7 +10,7 @@ from typing import Literal
 from agents.episodes import BaselineKind, ReturnKind
 from agents.policies import MeanKind, StdKind
 
-PresetName = Literal["quick", "long", "paper-10d", "paper-30d", "script-10d"]
+PresetName = Literal["quick", "short", "long", "paper-10d", "paper-30d", "script-10d"]
 AgentName = Literal["reinforce", "recurrent-ppo"]
 
 
@@ -19,8 +19,8 @@ class TrainConfig:
     """Settings of ``train.py``; the defaults are the preset "quick"."""
 
     preset: PresetName = "quick"
-    """Where the defaults come from: quick (five minutes), long (whole runs; half an hour), the paper's
-    sizes for 10 or 30 dimensions (hours), or its authors' script."""
+    """Where the defaults come from: quick (five minutes), short (for small budgets; three minutes), long (for large
+    ones; half an hour), the paper's sizes for 10 or 30 dimensions (hours), or its authors' script."""
     agent: AgentName = "reinforce"
     """The learning algorithm; recurrent-ppo changes the defaults of a few settings to values that suit it."""
     seed: int = 0
@@ -111,6 +111,17 @@ class TrainConfig:
 
 
 QUICK = TrainConfig()
+SHORT = replace(
+    QUICK,
+    preset="short",
+    updates=150,
+    episodes_per_function=20,
+    max_generations=50,
+    reward="relative",
+    # With 50 generations there is no time for the many useless steps of a wide distribution.
+    initial_std=0.2,
+    gamma=0.9,
+)
 LONG = replace(
     QUICK,
     preset="long",
@@ -157,7 +168,7 @@ SCRIPT_10D = replace(
     histogram="counts",
 )
 PRESETS: Mapping[PresetName, TrainConfig] = MappingProxyType(
-    {config.preset: config for config in (QUICK, LONG, PAPER_10D, PAPER_30D, SCRIPT_10D)}
+    {config.preset: config for config in (QUICK, SHORT, LONG, PAPER_10D, PAPER_30D, SCRIPT_10D)}
 )
 
 

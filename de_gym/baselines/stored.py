@@ -33,14 +33,23 @@ class StoredResults:
     metadata: Mapping[str, object]
 
 
-def results_name(suite: str, dimension: int, algorithm: str, max_generations: int | None = None) -> str:
-    """Return the file name of stored results; runs cut after some generations have them in it.
+def results_name(
+    suite: str,
+    dimension: int,
+    algorithm: str,
+    max_generations: int | None = None,
+    max_evaluations: int | None = None,
+) -> str:
+    """Return the file name of stored results; limits other than 10 000 evaluations per coordinate are in it.
 
     >>> results_name("cec2017", 10, "jso"), results_name("cec2013", 10, "jade", 50)
     ('cec2017_10d_jso.npz', 'cec2013_10d_50g_jade.npz')
+    >>> results_name("cec2017", 10, "jso", max_evaluations=2500)
+    'cec2017_10d_2500e_jso.npz'
     """
-    limit = "" if max_generations is None else f"_{max_generations}g"
-    return f"{suite}_{dimension}d{limit}_{algorithm}.npz"
+    limits = "" if max_evaluations in (None, 10_000 * dimension) else f"_{max_evaluations}e"
+    limits += "" if max_generations is None else f"_{max_generations}g"
+    return f"{suite}_{dimension}d{limits}_{algorithm}.npz"
 
 
 def load_results(suite: str, dimension: int, algorithm: str, max_generations: int | None = None) -> StoredResults:

@@ -23,10 +23,11 @@ CHECKSUMS: Mapping[str, str] = MappingProxyType(
         "quick-10d": "1632e856b8ae880155ce67348ecf25d2601b8df34227f296f407280e3ba6c453",
         "quick-30d": "9cd6c79c54b56fdcd8df7c6481100fd6fe4617e9c73bdf4debf238a631719fc9",
         "script-10d": "a44e50491781bd8ca22dd219b2c2d222f197fd18c9816ed7ef61e123b2e7ebe0",
+        "short-10d": "aa2ac5e545cce7fc39c4133e1fed605ae08e4920797c3c9a1917120729e656f5",
     }
 )
 
-DEFAULTS = ("long-10d", "quick-10d", "quick-30d")
+DEFAULTS = ("short-10d", "quick-10d", "long-10d", "quick-30d")
 """The controllers that are chosen among where none is named; the others are there to be compared with."""
 
 

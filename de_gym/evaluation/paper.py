@@ -76,7 +76,9 @@ def has_table(table: str) -> bool:
 
 
 def paper_algorithms(table: str) -> list[str]:
-    """Return the algorithms of a table in the paper's column order."""
+    """Return the algorithms of a table in the paper's column order; all of them where it has no such table."""
+    if not has_table(table):
+        return list(LABELS)
     return [algorithm for algorithm in LABELS if any(key[:2] == (table, algorithm) for key in _tables())]
 
 

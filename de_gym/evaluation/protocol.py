@@ -93,5 +93,8 @@ PROTOCOLS = {
     "paper-cec13-30d": Protocol("cec2013", 30, _CEC2013_TEST),
     "paper-cec17-10d": Protocol("cec2017", 10, _CEC2017),
     "paper-cec17-30d": Protocol("cec2017", 30, _CEC2017),
+    "small-cec17-10d": Protocol("cec2017", 10, _CEC2017, max_evaluations=2_500),
+    "small-cec17-30d": Protocol("cec2017", 30, _CEC2017, max_evaluations=7_500),
 }
-"""The paper's tables; ``paper-cec13-10d-T`` ends every run after the 50 generations of a training episode."""
+"""The paper's tables, where ``T`` ends every run after the 50 generations of a training episode; and CEC'17 with 250
+evaluations per coordinate, for functions that are expensive."""

@@ -135,7 +135,7 @@ def shipped_results(protocol: Protocol) -> list[MethodResults]:
     A file counts only if it was made under the same limits and holds every function of the protocol. Its settings
     say how it was made.
     """
-    prefix, suffix = results_name(protocol.suite, protocol.dimension, "*", protocol.max_generations).split("*")
+    prefix, suffix = _file_name(protocol, "*").split("*")
     files = {path.name[len(prefix) : -len(suffix)]: path for path in RESULTS_DIRECTORY.glob(f"{prefix}*{suffix}")}
     found = []
     for name in [*(name for name in ALGORITHMS if name in files), *sorted(files.keys() - ALGORITHMS.keys())]:
@@ -149,6 +149,10 @@ def shipped_results(protocol: Protocol) -> list[MethodResults]:
             assert isinstance(settings, Mapping)  # a controller's describe the method as those of a store do
             found.append(MethodResults(name, errors, stored.evaluations[rows], origin=SHIPPED, settings=settings))
     return found
+
+
+def _file_name(protocol: Protocol, name: str) -> str:
+    return results_name(protocol.suite, protocol.dimension, name, protocol.max_generations, protocol.budget)
 
 
 def export_raw(results: Results, folder: str | Path) -> list[Path]:
@@ -172,7 +176,7 @@ def export_raw(results: Results, folder: str | Path) -> list[Path]:
         if method.origin != RUN_HERE or method.evaluations is None:
             continue
         metadata = {"algorithm": method.name, "num_runs": method.num_runs, **rules, "settings": dict(method.settings)}
-        name = results_name(protocol.suite, protocol.dimension, method.name, protocol.max_generations)
+        name = _file_name(protocol, method.name)
         stored = StoredResults(np.array(protocol.functions), method.errors, method.evaluations, metadata)
         write_results(Path(folder) / name, stored)
         written.append(Path(folder) / name)

@@ -59,6 +59,9 @@ def test_presets_say_what_the_table_of_decisions_says(preset):
     if preset == "quick":
         assert (episode_length(config), env_settings(config)["max_evaluations"]) == (500, 501 * 50)
         return
+    if preset == "short":
+        assert (episode_length(config), env_settings(config)["max_evaluations"]) == (50, 51 * 50)
+        return
     if preset == "long":
         assert episode_length(config) == 1999  # and the initial population: 100,000 evaluations
         return

@@ -40,10 +40,11 @@ def test_default_is_the_one_trained_nearest():
 
 
 @pytest.mark.parametrize(
-    ("per_coordinate", "preset"), [(100, "quick"), (4900, "quick"), (5100, "long"), (10**6, "long")]
+    ("per_coordinate", "preset"),
+    [(10, "short"), (790, "short"), (810, "quick"), (4900, "quick"), (5100, "long"), (10**6, "long")],
 )
 def test_default_goes_by_the_evaluations_per_coordinate(per_coordinate, preset):
-    # Trained with 2505 and 10,000 per coordinate: their geometric mean is the border.
+    # Trained with 255, 2505 and 10,000 per coordinate: the geometric means of neighbours are the borders.
     assert default_controller(10, 10 * per_coordinate).info.preset == preset
 
 

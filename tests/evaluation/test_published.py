@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from de_gym.baselines.stored import StoredResults, results_name, write_results
-from de_gym.evaluation import published
+from de_gym.evaluation import published, score_tables
 from de_gym.evaluation import results as results_module
 from de_gym.evaluation.protocol import PROTOCOLS
 
@@ -40,34 +40,41 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_every_controller_is_ranked_alone_among_the_algorithms_of_the_paper_s_table(folder):
-    rows = published.controllers_table(PROTOCOL).splitlines()[2:]
-    assert rows[0] == "| LDE, as printed in the paper | 1.25 | 2 |  |"
+    rows = score_tables.controllers_table([PROTOCOL]).splitlines()[2:]
+    assert rows[0] == "| LDE, as printed in the paper | 1.25 (2) |  |"
     # Alone among JADE and jSO: only JADE is better than "mine", both are better than the others.
     assert rows[1:] == [
-        "| `mine` | 1.00 | 2 | 8/0/0 |",
-        "| `other` | 2.00 | 3 | 0/8/0 |",
-        "| `random`: F and CR uniform in [0, 1], nothing learned | 2.00 | 3 |  |",
+        "| `mine` | 1.00 (2) | 8/0/0 |",
+        "| `random`: F and CR uniform in [0, 1], nothing learned | 2.00 (3) |  |",
+        "| `other` | 2.00 (3) | 0/8/0 |",
     ]
 
 
 def test_what_belongs_to_a_study_alone_stands_in_its_own_table(folder):
     for name, level in (("quick-10d", 0.0), ("two-numbers", 3.0), ("paper-500-cells", 7.0), ("paper-10d", 3.0)):
         _write(folder, name, level, "controller")
-    listed = [row.split("`")[1] for row in published.controllers_table(PROTOCOL).splitlines()[3:]]
-    assert listed == ["quick-10d", "mine", "paper-10d", "other", "random"]
-    assert published.ablations_table(PROTOCOL).splitlines()[2:] == [
-        "| `quick-10d`: nothing changed | 0.00 | 1 | 8/0/0 |",
-        "| `two-numbers`: one mean F and one mean CR: `--num-knots 1` | 1.00 | 2 | 8/0/0 |",
+    listed = [row.split("`")[1] for row in score_tables.controllers_table([PROTOCOL]).splitlines()[3:]]
+    assert listed == ["quick-10d", "paper-10d", "mine", "random", "other"]
+    assert score_tables.ablations_table([PROTOCOL]).splitlines()[2:] == [
+        "| `quick-10d`: nothing changed | 0.00 (1) | 8/0/0 |",
+        "| `two-numbers`: one mean F and one mean CR: `--num-knots 1` | 1.00 (2) | 8/0/0 |",
     ]
-    assert published.cell_sizes_table(PROTOCOL).splitlines()[2:] == [
-        "| `paper-10d`: 2000 cells | 1.00 | 2 | 8/0/0 |",
-        "| `paper-500-cells`: 500 cells | 2.00 | 3 | 0/8/0 |",
+    assert score_tables.cell_sizes_table([PROTOCOL]).splitlines()[2:] == [
+        "| `paper-10d`: 2000 cells | 1.00 (2) | 8/0/0 |",
+        "| `paper-500-cells`: 500 cells | 2.00 (3) | 0/8/0 |",
     ]
+
+
+def test_a_table_of_scores_has_a_column_for_every_protocol(folder):
+    header, _, *rows = score_tables.controllers_table([PROTOCOL, PROTOCOLS["paper-cec17-10d"]]).splitlines()
+    assert header.split(" | ")[1:3] == ["CEC'13, 100,000 evaluations, of 3", "CEC'17, 100,000 evaluations, of 1"]
+    assert rows[0] == "| LDE, as printed in the paper | 1.25 (2) | 1.24 (3) |  |"
+    assert rows[1] == "| `mine` | 1.00 (2) |  | 8/0/0 |"
 
 
 def test_the_study_of_cells_has_the_paper_s_figures_beside_ours(folder):
     _write(folder, "paper-500-cells", 7.0, "controller")
-    header, _, first, *_ = published.cell_errors_table(PROTOCOL).splitlines()
+    header, _, first, *_ = score_tables.cell_errors_table(PROTOCOL).splitlines()
     assert header == "| function | 500 cells | 500 cells, paper | 1000 cells, paper | 2000 cells, paper |"
     cells = first.split(" | ")
     assert cells[0] == "| f21"
@@ -76,14 +83,14 @@ def test_the_study_of_cells_has_the_paper_s_figures_beside_ours(folder):
 
 
 def test_a_ranking_has_the_paper_s_scores_beside_ours(folder):
-    rows = published.ranking_table(PROTOCOL, "mine").splitlines()[2:]
+    rows = score_tables.ranking_table(PROTOCOL, "mine").splitlines()[2:]
     assert [row.split(" | ")[:3] for row in rows] == [
         ["| JADE w/o archive", "0.00", "1.38"],
         ["| mine", "1.00", "1.25"],
         ["| jSO", "2.00", "0.62"],
     ]
     with pytest.raises(ValueError, match=r"Unknown controller 'mien'\. Did you mean 'mine'"):
-        published.ranking_table(PROTOCOL, "mien")
+        score_tables.ranking_table(PROTOCOL, "mien")
 
 
 def test_the_command_writes_reports_and_replaces_only_its_section(folder, tmp_path, monkeypatch):

@@ -59,7 +59,7 @@ def _write(folder, algorithm, functions=(3, 1), budget=500, generations=None):
     errors = np.array([[0.5e-8, 1e-8], [2e-8, 3e-8]])[: len(functions)]
     metadata = {"algorithm": algorithm, "max_evaluations": budget, "max_generations": generations}
     content = StoredResults(np.array(functions), errors, np.full(errors.shape, 500), metadata)
-    write_results(folder / results_name("cec2017", 10, algorithm, generations), content)
+    write_results(folder / results_name("cec2017", 10, algorithm, generations, budget), content)
 
 
 def test_shipped_results_come_in_the_protocol_s_order_with_solved_runs_at_zero(folder):
@@ -84,7 +84,7 @@ def test_exported_raw_errors_are_read_as_shipped_ones_after_the_algorithms(folde
     learned = MethodResults("a-mine", errors, evaluations, settings={"kind": "controller", "cell_size": 7})
     shipped = MethodResults("jade", errors, evaluations, origin=SHIPPED)
     (path,) = export_raw(Results(protocol, (learned, shipped), reference="a-mine"), folder)
-    assert path.name == "cec2017_10d_50g_a-mine.npz"
+    assert path.name == "cec2017_10d_500e_50g_a-mine.npz"
     _write(folder, "jso", generations=50)
     algorithm, method = shipped_results(protocol)
     assert (algorithm.name, method.name, method.settings["cell_size"]) == ("jso", "a-mine", 7)
