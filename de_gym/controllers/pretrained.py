@@ -24,10 +24,11 @@ CHECKSUMS: Mapping[str, str] = MappingProxyType(
         "quick-30d": "9cd6c79c54b56fdcd8df7c6481100fd6fe4617e9c73bdf4debf238a631719fc9",
         "script-10d": "a44e50491781bd8ca22dd219b2c2d222f197fd18c9816ed7ef61e123b2e7ebe0",
         "short-10d": "aa2ac5e545cce7fc39c4133e1fed605ae08e4920797c3c9a1917120729e656f5",
+        "short-30d": "624bee4e80105ce70faf8b74748029febc89d4626ff67e8a413b4f2f8ae59f9d",
     }
 )
 
-DEFAULTS = ("short-10d", "quick-10d", "long-10d", "quick-30d")
+DEFAULTS = ("short-10d", "quick-10d", "long-10d", "short-30d", "quick-30d")
 """The controllers that are chosen among where none is named; the others are there to be compared with."""
 
 

@@ -25,11 +25,14 @@ DESCRIPTIONS = {
     "long-10d-mean": "`long-10d` acting by its means instead of sampling",
     "quick-10d-mean": "`quick-10d` acting by its means instead of sampling",
     "quick-10d-untrained": "the network of `quick-10d` before its training",
+    "short-30d": "trained on runs of 5100 evaluations: `--preset short --dimension 30 --population-size 100`",
+    "short-30d-mean": "`short-30d` acting by its means instead of sampling",
+    "short-30d-untrained": "the network of `short-30d` before its training",
     "quick-30d": "the default training: `--dimension 30 --population-size 100`",
     "paper-10d": "the paper's sizes, 2000 cells: `--preset paper-10d`",
     "paper-10d-mean": "`paper-10d` acting by its means instead of sampling",
     "paper-10d-untrained": "the network of `paper-10d` before its training",
-    "paper-10d-all": "the same on all 28 functions, 100 updates: `--functions 1 ... 28 --updates 100`",
+    "paper-50-cells-all": "50 cells, trained on all 28 functions of CEC'13: `--functions 1 2 ... 28`",
     "script-10d": "as the authors' script, 50 cells: `--preset script-10d`",
 }
 """What the stored controllers are, and the arguments of ``train.py`` by which they differ from its defaults."""
