@@ -37,7 +37,6 @@ from de_gym.evaluation.score_tables import (
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 """What the generated section of the README stands between."""
 
-
 README_TABLES = {
     10: ("paper-cec17-10d", "small-cec17-10d", "paper-cec13-10d", "paper-cec13-10d-T"),
     30: ("paper-cec17-30d", "small-cec17-30d", "paper-cec13-30d"),

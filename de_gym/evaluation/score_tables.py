@@ -110,12 +110,11 @@ def scores_table(protocols: Sequence[Protocol], first: str, descriptions: Mappin
     for name, description in descriptions.items():
         cells = [column.get(name, "") for column in columns]
         if any(cells):
-            rows.append(
-                [f"`{name}`{': ' * bool(description)}{description}", *cells, _marks_against_random(stored, name)]
-            )
+            label = f"`{name}`: {description}" if description else f"`{name}`"
+            rows.append([label, *cells, _marks_against_random(stored, name)])
     rows.sort(key=lambda row: float(row[1].split()[0]) if row[1] else math.inf)
-    header = [first, *(_short_title(protocol) for protocol in protocols), "better/similar/worse than `random`"]
-    return markdown_table(header, rows)
+    marks = "better/similar/worse than `random` in the first column"
+    return markdown_table([first, *(_short_title(protocol) for protocol in protocols), marks], rows)
 
 
 def controllers_table(protocols: Sequence[Protocol]) -> str:
