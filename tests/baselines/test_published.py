@@ -148,4 +148,4 @@ def test_every_shipped_file_is_named_after_what_it_holds():
     for path in RESULTS_DIRECTORY.glob("*.npz"):
         metadata = read_results(path).metadata
         place = (str(metadata["suite"]), int(metadata["dimension"]), str(metadata["algorithm"]))
-        assert path.name == results_name(*place, metadata["max_generations"])
+        assert path.name == results_name(*place, metadata["max_generations"], metadata["max_evaluations"])

@@ -115,6 +115,6 @@ def test_ctrl_c_keeps_what_is_finished_and_says_so(place, monkeypatch, capsys):
 def test_without_a_training_the_shipped_controller_for_the_budget_is_compared(tmp_path, reports, monkeypatch):
     monkeypatch.chdir(tmp_path)
     evaluate.evaluate(TINY)
-    assert [method.name for method in reports[0].methods] == ["quick-10d", "random", "constant"]
+    assert [method.name for method in reports[0].methods] == ["short-10d", "random", "constant"]
     assert evaluate.default_names(TINY, PROTOCOLS["paper-cec17-10d"])[0] == "long-10d"
     assert evaluate.default_names(TINY, PROTOCOLS["paper-cec17-30d"])[0] == "quick-30d"
