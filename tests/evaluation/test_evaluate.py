@@ -118,3 +118,9 @@ def test_without_a_training_the_shipped_controller_for_the_budget_is_compared(tm
     assert [method.name for method in reports[0].methods] == ["short-10d", "random", "constant"]
     assert evaluate.default_names(TINY, PROTOCOLS["paper-cec17-10d"])[0] == "long-10d"
     assert evaluate.default_names(TINY, PROTOCOLS["paper-cec17-30d"])[0] == "quick-30d"
+
+
+def test_a_protocol_keeps_its_own_budget_unless_another_one_is_asked_for():
+    assert evaluate.make_protocol(EvalConfig(protocol="small-cec17-10d")).budget == 2500
+    assert evaluate.make_protocol(EvalConfig(protocol="small-cec17-10d", max_evaluations=900)).budget == 900
+    assert evaluate.make_protocol(EvalConfig()).budget == 100_000
