@@ -11,7 +11,7 @@ from de_gym.baselines import GenerationParameters, Optimizer
 from de_gym.controllers.base import Controller, check_population_size
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.envs import process
-from de_gym.envs.run_state import RunState, take_runs
+from de_gym.envs.run_state import RunState, ranked_positions, take_runs
 from de_gym.envs.settings import EnvSettings, default_population_size
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
 
@@ -89,7 +89,7 @@ class ControlledDE(Optimizer):
         """Current positions (R, N, D) and fitness (R, N), best first; None before the initial population is told."""
         if self._state is None:
             return None
-        return self._state.positions.copy(), self._state.fitness.copy()
+        return ranked_positions(self._state), self._state.fitness.copy()
 
 
 def process_settings(controller: Controller) -> dict[str, Any]:

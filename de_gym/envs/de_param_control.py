@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from de_gym.arrays import Float32Array, FloatArray
 from de_gym.envs import process
 from de_gym.envs.rendering import RunPicture, Window, new_figure, to_pixels
-from de_gym.envs.run_state import RunState
+from de_gym.envs.run_state import RunState, ranked_positions
 from de_gym.envs.task import Task, TaskOptions, check_actions, check_options, make_task
 from de_gym.evolution import KeyArray, draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.problems import ProblemBatch
@@ -139,7 +139,9 @@ budget is spent, or a constant fraction |
         state = process.start(positions, fitness, self._problems.optimum, keys, self.task.settings)
         self._state = state
         if self.render_mode is not None:
-            self._picture = RunPicture(self.task.problems[index], state.positions[0].copy(), float(state.best_error[0]))
+            self._picture = RunPicture(
+                self.task.problems[index], ranked_positions(state)[0], float(state.best_error[0])
+            )
             self._render_if_human()
         return process.observe(state, self.task.settings)[0], self._info(state)
 
@@ -152,14 +154,15 @@ budget is spent, or a constant fraction |
         check_actions(action, actions[0])
         state = self._state
         outcome = process.advance(state, self._problems, actions, settings)
-        reward, *figures, terminated, truncated = outcome.figures[:, 0].tolist()
+        reward, *figures = outcome.figures[:, 0].tolist()
+        terminated, truncated = outcome.flags[:, 0].tolist()
         self._state = None if terminated or truncated else state
         if self._picture is not None:
-            self._picture.record(state.positions[0].copy(), float(state.best_error[0]), np.clip(actions[0], 0.0, 1.0))
+            self._picture.record(ranked_positions(state)[0], float(state.best_error[0]), actions[0].copy())
             self._render_if_human()
         info = self._info(state)
         info.update(zip(STEP_FIGURES, figures, strict=True))
-        return outcome.observations[0], reward, bool(terminated), bool(truncated), info
+        return outcome.observations[0], reward, terminated, truncated, info
 
     def render(self) -> NDArray[np.uint8] | None:
         """Return the picture of the run so far, or show it in a window."""
@@ -192,7 +195,7 @@ budget is spent, or a constant fraction |
         return {
             "best_error": state.best_error.item(),
             "best_fitness": state.fitness.item(0),
-            "best_position": state.positions[0, 0].copy(),
+            "best_position": state.positions[0, state.order.item(0)].copy(),
             "evaluations": state.evaluations.item(),
             "generation": state.generation.item(),
             "function": self._function,

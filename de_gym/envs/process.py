@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from de_gym.arrays import Float32Array, FloatArray
+from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.compiling import compiled
 from de_gym.envs.observations import OBSERVATION_PARTS, empty_history
 from de_gym.envs.run_state import RunState
@@ -18,14 +18,14 @@ from de_gym.envs.stepping import (
     NUM_FIGURES,
     absorb_runs,
     advance_runs,
+    average_actions,
     breed_runs,
-    clip_actions,
-    has_nan,
+    describe_runs,
     judge_runs,
     observe_runs,
     summarize,
 )
-from de_gym.evolution import KeyArray, sort_best_first
+from de_gym.evolution import KeyArray
 from de_gym.problems import ProblemBatch
 
 
@@ -33,12 +33,32 @@ class Outcome(NamedTuple):
     """What a generation of R runs gave.
 
     Attributes:
-        figures: Rewards, success rates, mean F, mean CR, whether terminated, whether truncated (1 or 0), shape (6, R).
+        figures: Rewards, success rates, mean F, mean CR, shape (4, R).
+        flags: Whether terminated, whether truncated, shape (2, R).
         observations: Of the state reached, shape (R, O).
     """
 
     figures: FloatArray
+    flags: BoolArray
     observations: Float32Array
+
+
+class Description(NamedTuple):
+    """What ``info`` says of the state of R runs, in arrays of its own.
+
+    Attributes:
+        best_error: Shape (R,).
+        best_fitness: Shape (R,).
+        best_position: Shape (R, D).
+        evaluations: Shape (R,).
+        generation: Shape (R,).
+    """
+
+    best_error: FloatArray
+    best_fitness: FloatArray
+    best_position: FloatArray
+    evaluations: IntArray
+    generation: IntArray
 
 
 def start(
@@ -57,9 +77,11 @@ def start(
         settings: The decision process.
     """
     num_runs, size, _ = positions.shape
-    sorted_positions, sorted_fitness = sort_best_first(positions, fitness)
+    order = np.argsort(fitness, axis=1, kind="stable")
+    sorted_fitness = np.take_along_axis(fitness, order, axis=1)
     state = RunState(
-        positions=sorted_positions,
+        positions=np.array(positions, dtype=np.float64, order="C"),
+        order=order,
         fitness=sorted_fitness,
         evaluations=np.full(num_runs, size, np.int64),
         generation=np.zeros(num_runs, np.int64),
@@ -125,41 +147,39 @@ def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray, setti
 
 
 def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
-    """Turn the state into that of one generation later.
-
-    Actions (R, 2N) outside [0, 1] are clipped, as documented: Gaussian policies produce them all the time.
-    """
+    """Turn the state into that of one generation later, by actions (R, 2N) in [0, 1]."""
     programs, num_runs = problems.programs, len(actions)
+    observations = np.empty((num_runs, settings.observation_size), np.float32)
+    outcome = Outcome(np.empty((NUM_FIGURES, num_runs)), np.empty((2, num_runs), np.bool_), observations)
     if programs is None:
-        return _advance_apart(state, problems, actions, settings)
-    outcome = Outcome(np.empty((NUM_FIGURES, num_runs)), np.empty((num_runs, settings.observation_size), np.float32))
-    arguments: list[Any] = [*state, actions, problems.lower, problems.upper, *programs, *settings.codes, *outcome]
-    if not advance_runs(*arguments):
-        raise ValueError(_NAN_ACTIONS)
+        _advance_apart(state, problems, actions, settings, outcome)
+    else:
+        arguments: list[Any] = [*state, actions, problems.lower, problems.upper, *programs, *settings.codes, *outcome]
+        advance_runs(*arguments)
     return outcome
 
 
-def _advance_apart(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
+def _advance_apart(
+    state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings, outcome: Outcome
+) -> None:
     """Do ``advance`` step by step where some problem is a Python function."""
     codes, error_before = settings.codes, state.best_error.copy()
-    clipped, figures = clip(actions)
-    trials = breed(state, clipped, settings, problems.lower, problems.upper)
+    trials = breed(state, actions, settings, problems.lower, problems.upper)
     absorb(state, trials, problems.evaluate(trials), settings)
+    average_actions(actions, outcome.figures)
     limits = codes.max_evaluations, codes.max_generations, codes.target_error
-    judge_runs(state, error_before, codes.reward, *limits, figures)
-    return Outcome(figures, observe(state, settings))
+    judge_runs(state, error_before, codes.reward, *limits, outcome.figures, outcome.flags)
+    observe_runs(state, codes.has_window, codes.parts, codes.bin_scale, outcome.observations)
 
 
-_NAN_ACTIONS = "Actions must be numbers in [0, 1], got NaN."
-
-
-def clip(actions: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return actions (R, 2N) clipped to [0, 1], and figures of an ``Outcome`` that hold no more than their means."""
-    if has_nan(actions):
-        raise ValueError(_NAN_ACTIONS)
-    clipped, figures = np.empty_like(actions), np.zeros((NUM_FIGURES, len(actions)))
-    clip_actions(actions, clipped, figures)
-    return clipped, figures
+def describe(state: RunState) -> Description:
+    """Return what ``info`` says of the state."""
+    num_runs, _, dimension = state.positions.shape
+    best_fitness, best_position = np.empty(num_runs), np.empty((num_runs, dimension))
+    describe_runs(state.positions, state.order, state.fitness, best_fitness, best_position)
+    return Description(
+        state.best_error.copy(), best_fitness, best_position, state.evaluations.copy(), state.generation.copy()
+    )
 
 
 def observe(state: RunState, settings: EnvSettings) -> Float32Array:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from de_gym.arrays import BoolArray, FloatArray, IntArray
 from de_gym.compiling import compiled
 from de_gym.evolution import KeyArray
@@ -16,8 +18,9 @@ class RunState(NamedTuple):
     an array on hands on a copy.
 
     Attributes:
-        positions: Shape (R, N, D), best individual first.
-        fitness: Objective values, shape (R, N), ascending.
+        positions: Shape (R, N, D). Individuals stay in their rows, whatever their rank.
+        order: Row of the individual of each rank, best first, shape (R, N).
+        fitness: Objective values by rank, ascending, shape (R, N).
         evaluations: Points evaluated so far, shape (R,).
         generation: Generations since the initial population, shape (R,).
         num_successes: Trials of the last generation that replaced their parent, shape (R,).
@@ -31,6 +34,7 @@ class RunState(NamedTuple):
     """
 
     positions: FloatArray
+    order: IntArray
     fitness: FloatArray
     evaluations: IntArray
     generation: IntArray
@@ -42,6 +46,11 @@ class RunState(NamedTuple):
     reference: FloatArray
     has_optimum: BoolArray
     keys: KeyArray
+
+
+def ranked_positions(state: RunState) -> FloatArray:
+    """Return the positions (R, N, D) best first, a copy."""
+    return np.take_along_axis(state.positions, state.order[:, :, None], axis=1)
 
 
 def take_runs(state: RunState, runs: IntArray) -> RunState:
@@ -61,6 +70,7 @@ def slice_runs(state: RunState, first: int, end: int) -> RunState:
     """Return the runs from ``first`` up to ``end``, which share their memory with the state."""
     return RunState(
         state.positions[first:end],
+        state.order[first:end],
         state.fitness[first:end],
         state.evaluations[first:end],
         state.generation[first:end],

@@ -21,16 +21,17 @@ from de_gym.envs.observations import (
 from de_gym.envs.pbest import num_pbest
 from de_gym.envs.rewards import reward
 from de_gym.envs.run_state import RunState, slice_runs
-from de_gym.evolution import KeyArray, Workspace, breed_all, make_rows, make_workspace, select_better
+from de_gym.evolution import KeyArray, Workspace, breed_all, make_workspace, select_better
 from de_gym.problems.kernel import evaluate_programs
 
 # Runs advanced together: few, so that they stay in the processor's inner caches from breeding to selection, and
 # enough that the code of each of these steps is not fetched anew for every run.
 _RUNS_AT_ONCE = 16
 
-# Rows of the figures that describe a generation; of the last two, 1 says yes and 0 no.
-REWARD, SUCCESS_RATE, MEAN_SCALE_FACTOR, MEAN_CROSSOVER_RATE, TERMINATED, TRUNCATED = range(6)
-NUM_FIGURES = 6
+# Rows of the figures that describe a generation, and of the flags that say whether it was the last.
+REWARD, SUCCESS_RATE, MEAN_SCALE_FACTOR, MEAN_CROSSOVER_RATE = range(4)
+NUM_FIGURES = 4
+TERMINATED, TRUNCATED = range(2)
 
 
 @compiled
@@ -79,34 +80,29 @@ def _breed(
     pbest_schedule: int,
     pbest_constant: float,
     max_evaluations: int,
-    parents: FloatArray,
     workspace: Workspace,
     trials: FloatArray,
 ) -> None:
-    """Copy the positions to ``parents`` and write the trials, both arrays of ``make_rows``."""
-    numbers = state.positions.reshape(-1)
-    for index in range(numbers.shape[0]):
-        parents[index] = numbers[index]
+    """Write the trials (R, N, D)."""
     num_runs, size = state.fitness.shape
     counts = np.empty(num_runs, np.int64)
     for run in range(num_runs):
         counts[run] = num_pbest(pbest_schedule, pbest_constant, state.evaluations[run] / max_evaluations, size)
-    breed_all(parents, actions, counts, state.keys, state.generation, lower, upper, repair, workspace, trials)
+    parents, time = (state.positions, state.order), (state.keys, state.generation)
+    breed_all(*parents, actions, counts, *time, lower, upper, repair, workspace, trials)
 
 
 @inlined
 def _absorb(
     state: RunState,
-    parents: FloatArray,
     trials: FloatArray,
     trial_fitness: FloatArray,
     has_window: bool,
-    workspace: Workspace,
     normalized: FloatArray,
 ) -> None:
     """Turn the state into that of one generation later; arguments as in ``select_better`` and ``summarize``."""
     push_histogram(state.history, state.generation, state.histogram, has_window)
-    select_better(parents, trials, trial_fitness, state.positions, state.fitness, state.num_successes, workspace)
+    select_better(state.positions, state.order, state.fitness, trials, trial_fitness, state.num_successes)
     for run in range(len(state.generation)):
         state.evaluations[run] += state.fitness.shape[1]
         state.generation[run] += 1
@@ -125,45 +121,68 @@ def breed_runs(
     max_evaluations: int,
 ) -> FloatArray:
     """Return the trials of one generation, shape (R, N, D)."""
-    num_runs, size, dimension = shape = state.positions.shape
-    parents, trials = make_rows(num_runs * size, dimension), make_rows(num_runs * size, dimension)
-    workspace = make_workspace(size, dimension, repair)
+    _, size, dimension = state.positions.shape
+    trials, workspace = np.empty(state.positions.shape), make_workspace(size, dimension, repair)
     schedule = pbest_schedule, pbest_constant, max_evaluations
-    _breed(state, actions, lower, upper, repair, *schedule, parents, workspace, trials)
-    return trials[: num_runs * size * dimension].reshape(shape)
+    _breed(state, actions, lower, upper, repair, *schedule, workspace, trials)
+    return trials
 
 
 @compiled
 def absorb_runs(state: RunState, trials: FloatArray, trial_fitness: FloatArray, has_window: bool) -> None:
     """Turn the state into that of one generation later, given the trials (R, N, D) and their values (R, N)."""
-    _, size, dimension = state.positions.shape
-    parents, workspace = state.positions.copy().reshape(-1), make_workspace(size, dimension, 0)
-    normalized = np.empty(state.fitness.shape)
-    _absorb(state, parents, trials.reshape(-1), trial_fitness, has_window, workspace, normalized)
+    _absorb(state, trials, trial_fitness, has_window, np.empty(state.fitness.shape))
 
 
 @compiled
-def has_nan(actions: FloatArray) -> bool:
-    """Return whether one of the actions is not a number."""
-    found = False
-    entries = actions.reshape(-1)
-    for index in range(entries.shape[0]):
-        found |= entries[index] != entries[index]
-    return found
+def clip_actions(actions: FloatArray | Float32Array, clipped: FloatArray) -> bool:
+    """Write actions clipped to [0, 1] to ``clipped``, both flat, and return whether all of them are numbers."""
+    are_numbers = True
+    for index in range(clipped.shape[0]):
+        action = np.float64(actions[index])
+        are_numbers &= action == action
+        raised = action if action > 0.0 else 0.0
+        clipped[index] = raised if raised < 1.0 else 1.0
+    return are_numbers
+
+
+@inlined
+def _mean(numbers: FloatArray) -> float:
+    """Return the mean, by four sums side by side: an addition has to wait for the one before it."""
+    first = second = third = fourth = 0.0
+    rest = len(numbers) % 4
+    for index in range(rest):
+        first += numbers[index]
+    for index in range(rest, len(numbers), 4):
+        first += numbers[index]
+        second += numbers[index + 1]
+        third += numbers[index + 2]
+        fourth += numbers[index + 3]
+    return (first + second + third + fourth) / len(numbers)
 
 
 @compiled
-def clip_actions(actions: FloatArray, clipped: FloatArray, figures: FloatArray) -> None:
-    """Write actions (R, 2N) clipped to [0, 1] to ``clipped``, and the means of F and CR to ``figures``."""
-    num_runs, half = actions.shape[0], actions.shape[1] // 2
-    for run in range(num_runs):
-        for i in range(2 * half):
-            clipped[run, i] = min(max(actions[run, i], 0.0), 1.0)
-        factor_sum = rate_sum = 0.0
-        for i in range(half):
-            factor_sum += clipped[run, i]
-            rate_sum += clipped[run, half + i]
-        figures[MEAN_SCALE_FACTOR, run], figures[MEAN_CROSSOVER_RATE, run] = factor_sum / half, rate_sum / half
+def average_actions(actions: FloatArray, figures: FloatArray) -> None:
+    """Write the means of F and CR of each run to ``figures``, given actions (R, 2N)."""
+    for run in range(actions.shape[0]):
+        half = actions.shape[1] // 2
+        figures[MEAN_SCALE_FACTOR, run] = _mean(actions[run, :half])
+        figures[MEAN_CROSSOVER_RATE, run] = _mean(actions[run, half:])
+
+
+@compiled
+def describe_runs(
+    positions: FloatArray,
+    order: IntArray,
+    fitness: FloatArray,
+    best_fitness: FloatArray,
+    best_position: FloatArray,
+) -> None:
+    """Write value (R,) and position (R, D) of the best individual of each run."""
+    for run in range(order.shape[0]):
+        best_fitness[run] = fitness[run, 0]
+        for j in range(positions.shape[2]):
+            best_position[run, j] = positions[run, order[run, 0], j]
 
 
 @compiled
@@ -175,6 +194,7 @@ def judge_runs(
     max_generations: int,
     target_error: float,
     figures: FloatArray,
+    flags: BoolArray,
 ) -> None:
     """Write reward and success rate of the last generation, and which runs it terminated and truncated.
 
@@ -188,13 +208,14 @@ def judge_runs(
         figures[SUCCESS_RATE, run] = state.num_successes[run] / size
         is_solved = state.has_optimum[run] and error < target_error
         has_terminated = is_solved or state.evaluations[run] + size > max_evaluations
-        figures[TERMINATED, run] = has_terminated
-        figures[TRUNCATED, run] = state.generation[run] >= max_generations and not has_terminated
+        flags[TERMINATED, run] = has_terminated
+        flags[TRUNCATED, run] = state.generation[run] >= max_generations and not has_terminated
 
 
 @compiled
 def advance_runs(
     positions: FloatArray,
+    order: IntArray,
     fitness: FloatArray,
     evaluations: IntArray,
     generation: IntArray,
@@ -223,17 +244,13 @@ def advance_runs(
     parts: IntArray,
     bin_scale: float,
     figures: FloatArray,
+    flags: BoolArray,
     observations: Float32Array,
-) -> bool:
-    """Do a whole generation where the problems of all runs are compiled, and write what ``Outcome`` holds.
-
-    Returns:
-        Whether it was done; nothing is when an action is NaN.
-    """
-    if has_nan(actions):
-        return False
+) -> None:
+    """Do a whole generation where the problems of all runs are compiled, and write what ``Outcome`` holds."""
     state = RunState(
         positions,
+        order,
         fitness,
         evaluations,
         generation,
@@ -248,21 +265,18 @@ def advance_runs(
     )
     num_runs, size, dimension = positions.shape
     num_at_once = min(num_runs, _RUNS_AT_ONCE)
-    parents, trials = make_rows(num_at_once * size, dimension), make_rows(num_at_once * size, dimension)
+    bred = np.empty((num_at_once, size, dimension))
     values, scaled = np.empty((num_at_once, size)), np.empty((num_at_once, size))
-    clipped = np.empty((num_at_once, 2 * size))
     workspace = make_workspace(size, dimension, repair)
     schedule = pbest_schedule, pbest_constant, max_evaluations
     error_before = best_error.copy()
     for first in range(0, num_runs, num_at_once):
         end = min(first + num_at_once, num_runs)
         part, low, high = slice_runs(state, first, end), lower[first:end], upper[first:end]
-        clip_actions(actions[first:end], clipped, figures[:, first:end])
-        _breed(part, clipped[: end - first], low, high, repair, *schedule, parents, workspace, trials)
-        points = trials[: (end - first) * size * dimension].reshape(end - first, size, dimension)
-        evaluate_programs(points, entries[first:end], instructions, data, values)
-        normalized = scaled[: end - first]
-        _absorb(part, parents, trials, values, has_window, workspace, normalized)
+        trials, normalized = bred[: end - first], scaled[: end - first]
+        _breed(part, actions[first:end], low, high, repair, *schedule, workspace, trials)
+        evaluate_programs(trials, entries[first:end], instructions, data, values)
+        _absorb(part, trials, values, has_window, normalized)
         _observe(part, normalized, has_window, parts, bin_scale, observations[first:end])
-    judge_runs(state, error_before, reward_kind, max_evaluations, max_generations, target_error, figures)
-    return True
+    average_actions(actions, figures)
+    judge_runs(state, error_before, reward_kind, max_evaluations, max_generations, target_error, figures, flags)

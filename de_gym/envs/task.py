@@ -16,8 +16,11 @@ from de_gym.envs.settings import (
     default_max_evaluations,
     default_population_size,
 )
+from de_gym.envs.stepping import clip_actions
 from de_gym.problems import Problem, ProblemBatch, make_suite
 from de_gym.registry import unknown_name_message
+
+_ACTION_TYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class TaskOptions(TypedDict, total=False):
@@ -155,14 +158,18 @@ def _check_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
 
 
 def check_actions(actions: ArrayLike, checked: FloatArray) -> FloatArray:
-    """Return actions copied to ``checked``, or say what is wrong with their shape.
+    """Return actions copied to ``checked`` and clipped to [0, 1], or say what is wrong with them.
 
-    ``process.advance`` looks at the values.
+    Clipped, as documented, because Gaussian policies leave the box all the time.
     """
     array = np.asarray(actions)
     if array.shape != checked.shape:
         raise ValueError(f"Actions must have shape {checked.shape}, got {array.shape}.")
-    checked[:] = array
+    # The kernel is compiled for these kinds of arrays; anything else, read-only ones included, is copied into one.
+    if array.dtype not in _ACTION_TYPES or not array.flags.carray:
+        array = np.array(array, dtype=np.float64, order="C")
+    if not clip_actions(array.reshape(-1), checked.reshape(-1)):
+        raise ValueError("Actions must be numbers in [0, 1], got NaN.")
     return checked
 
 

@@ -16,7 +16,7 @@ from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.envs import process
 from de_gym.envs.de_param_control import STEP_FIGURES, check_render_mode, draw_start, make_spaces
 from de_gym.envs.run_state import RunState, put_runs, take_runs
-from de_gym.envs.stepping import TERMINATED
+from de_gym.envs.stepping import NUM_FIGURES, REWARD
 from de_gym.envs.task import TaskOptions, check_actions, check_options, make_task
 from de_gym.evolution import scale_to_bounds
 from de_gym.problems import ProblemBatch
@@ -77,6 +77,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         self._shared_start = shared_start
         self._rngs: list[np.random.Generator] = []
         self._positions_in_task = np.zeros(num_envs, np.int64)
+        self._functions = np.zeros(num_envs, np.int64)
         self._shared_uniforms: FloatArray | None = None
         self._problems: ProblemBatch | None = None
         self._state: RunState | None = None
@@ -103,23 +104,25 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
 
     def step(self, actions: ArrayLike) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Run one generation of every run, restarting ended runs as the autoreset mode says."""
-        settings = self.task.settings
         checked = check_actions(actions, self._actions)
         restarting, must_restart = self._has_ended, bool(self._has_ended.any())
-        stepped = ~restarting
         if must_restart and self.autoreset_mode == AutoresetMode.DISABLED:
             ended = np.flatnonzero(restarting).tolist()
             raise ResetNeeded(f"Runs {ended} have ended: call `reset` with options={{'reset_mask': mask}} first.")
-        figures, observations = self._advance(checked, stepped)
+        state = self._running_state()
         if must_restart:
+            figures, flags = self._advance_some(checked, np.flatnonzero(~restarting))
             self._restart(np.flatnonzero(restarting), None, None)
-            observations = process.observe(self._running_state(), settings)
-        infos = self._infos(self._running_state(), figures, stepped)
-        terminated, truncated = figures[TERMINATED:] > 0.0
+            observations = process.observe(state, self.task.settings)
+        else:
+            assert self._problems is not None
+            figures, flags, observations = process.advance(state, self._problems, checked, self.task.settings)
+        infos = self._infos(state, figures, ~restarting)
+        terminated, truncated = flags
         self._has_ended = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and self._has_ended.any():
             observations, infos = self._restart_ended(observations, infos)
-        return observations, figures[0], terminated, truncated, infos
+        return observations, figures[REWARD], terminated, truncated, infos
 
     def _runs_to_reset(self, mask: object) -> IntArray:
         """Return the indices of the runs to reset."""
@@ -166,6 +169,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             if self._shared_uniforms is None:
                 self._shared_uniforms = uniforms[0]
             uniforms = np.broadcast_to(self._shared_uniforms, uniforms.shape)
+        self._functions = task.numbers[self._positions_in_task]
         self._problems = ProblemBatch([task.problems[position] for position in self._positions_in_task])
         problems = self._problems if len(runs) == self.num_envs else self._problems.take(runs)
         positions = scale_to_bounds(uniforms, problems.lower, problems.upper)
@@ -187,20 +191,17 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             raise ValueError(f"`function` must be one function number or {self.num_envs} of them, got {len(fixed)}.")
         return fixed
 
-    def _advance(self, actions: FloatArray, active: BoolArray) -> process.Outcome:
-        """Run one generation of the active runs; the others get reward 0 and do not end."""
-        state, settings = self._running_state(), self.task.settings
+    def _advance_some(self, actions: FloatArray, runs: IntArray) -> tuple[FloatArray, BoolArray]:
+        """Run one generation of the given runs; the others get reward 0 and do not end. Return figures and flags."""
+        state = self._running_state()
         assert self._problems is not None
-        if active.all():
-            return process.advance(state, self._problems, actions, settings)
-        runs, observations = np.flatnonzero(active), process.observe(state, settings)
-        clipped, figures = process.clip(actions)
+        figures, flags = np.zeros((NUM_FIGURES, self.num_envs)), np.zeros((2, self.num_envs), np.bool_)
         if runs.size:
-            some = take_runs(state, runs)
-            outcome = process.advance(some, self._problems.take(runs), clipped[runs], settings)
+            some, problems = take_runs(state, runs), self._problems.take(runs)
+            outcome = process.advance(some, problems, actions[runs], self.task.settings)
             put_runs(state, runs, some)
-            figures[:, runs], observations[runs] = outcome
-        return process.Outcome(figures, observations)
+            figures[:, runs], flags[:, runs] = outcome.figures, outcome.flags
+        return figures, flags
 
     def _restart_ended(
         self, final_observations: Float32Array, final_infos: dict[str, Any]
@@ -229,25 +230,13 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         self, state: RunState, figures: FloatArray | None = None, stepped: BoolArray | None = None
     ) -> dict[str, Any]:
         """Return info arrays, each with the mask of the runs it is valid for."""
-        described = _describe(state) | {"function": self.task.numbers[self._positions_in_task]}
-        infos: dict[str, Any] = {key: values.copy() for key, values in described.items()}
-        masks = zip(described, np.ones((len(described), self.num_envs), np.bool_), strict=True)
-        infos |= {f"_{key}": mask for key, mask in masks}
+        described = process.describe(state)._asdict() | {"function": self._functions.copy()}
+        masks = np.ones((len(described), self.num_envs), np.bool_)
+        infos: dict[str, Any] = described | {f"_{key}": mask for key, mask in zip(described, masks, strict=True)}
         if figures is not None and stepped is not None:
-            for key, values in zip(STEP_FIGURES, figures[1:TERMINATED], strict=True):
+            for key, values in zip(STEP_FIGURES, figures[1:], strict=True):
                 infos |= {key: values, f"_{key}": stepped.copy()}
         return infos
-
-
-def _describe(state: RunState) -> dict[str, NDArray[Any]]:
-    """Return what ``info`` says of a state, as arrays over R runs that the next generation overwrites."""
-    return {
-        "best_error": state.best_error,
-        "best_fitness": state.fitness[:, 0],
-        "best_position": state.positions[:, 0],
-        "evaluations": state.evaluations,
-        "generation": state.generation,
-    }
 
 
 def _as_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

@@ -5,11 +5,10 @@ from de_gym.evolution.generation import (
     BOUND_REPAIRS,
     Workspace,
     breed_all,
-    make_rows,
     make_workspace,
     select_better,
 )
-from de_gym.evolution.population import scale_to_bounds, sort_best_first
+from de_gym.evolution.population import scale_to_bounds
 from de_gym.evolution.streams import KeyArray, draw_keys
 
 __all__ = [
@@ -20,9 +19,7 @@ __all__ = [
     "draw_keys",
     "draw_normals",
     "draw_uniforms",
-    "make_rows",
     "make_workspace",
     "scale_to_bounds",
     "select_better",
-    "sort_best_first",
 ]

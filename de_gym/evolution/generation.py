@@ -16,16 +16,26 @@ from de_gym.evolution.coordinates import (
     to_midpoint,
     to_mirror,
 )
-from de_gym.evolution.operators import pick_distinct_into, pick_index, rank_into
+from de_gym.evolution.operators import (
+    cross_binomial,
+    mutate_current_to_pbest,
+    pick_distinct_into,
+    pick_index,
+    repair_midpoint,
+)
 from de_gym.evolution.streams import NUM_STREAMS, KeyArray, fill_uniforms, seed_streams, whole_turns
-from de_gym.problems.lanes import WIDTH, choose, load_from, pointer_to, store_from
+from de_gym.problems.lanes import ROW_WIDTH, choose, load_from, pointer_to, prefetch, store_from
 
 if TYPE_CHECKING:
+    from de_gym.evolution.coordinates import Number
     from de_gym.problems.lanes import Pointer
 
 # Ways to bring a trial back into the box; the numbers are what the compiled code switches on.
 BOUND_REPAIRS = {"midpoint": 0, "clip": 1, "reflect": 2, "resample": 3}
 _MIDPOINT, _CLIP, _REFLECT, _RESAMPLE = BOUND_REPAIRS.values()
+
+# Doubles that come with one access to memory, on all processors of today.
+_NUMBERS_FETCHED = 8
 
 # Below every crossover rate, also below the one that ``positive_or_never`` returns.
 _ALWAYS = -2.0
@@ -37,38 +47,23 @@ class Workspace(NamedTuple):
     Attributes:
         states: States of the random streams.
         uniforms: All random numbers of the generation: p-best, r1, r2, forced coordinate, crossover, resampling.
-        picks: Rows of p-best, r1 and r2, then forced coordinates, of every individual, shape (4, N).
+        picks: Ranks of p-best, r1 and r2, then forced coordinates, of every individual, shape (4, N).
         taken: Working memory of ``pick_distinct_into``, shape (2, N).
-        bounds: Lower bounds, then upper bounds from number ``len(bounds) // 2`` on.
-        values: Values of those who survive, shape (N,).
-        ranked: The same, best first, shape (N,).
     """
 
     states: KeyArray
     uniforms: FloatArray
     picks: IntArray
     taken: IntArray
-    bounds: FloatArray
-    values: FloatArray
-    ranked: FloatArray
 
 
 @compiled
 def make_workspace(size: int, dimension: int, repair: int) -> Workspace:
     """Return memory for runs of ``size`` individuals with ``dimension`` coordinates."""
-    num_drawn = whole_turns(num_uniforms(size, dimension, repair)) + WIDTH
-    # One block of numbers and one of indices: an allocation costs as much as the work on an individual.
-    numbers, indices = np.zeros(num_drawn + 2 * (dimension + WIDTH) + 2 * size), np.empty((6, size), np.int64)
-    values_start = num_drawn + 2 * (dimension + WIDTH)
-    return Workspace(
-        np.empty((4, NUM_STREAMS), np.uint64),
-        numbers[:num_drawn],
-        indices[:4],
-        indices[4:],
-        numbers[num_drawn:values_start],
-        numbers[values_start : values_start + size],
-        numbers[values_start + size :],
-    )
+    uniforms = np.empty(whole_turns(num_uniforms(size, dimension, repair)))
+    # One block of indices: an allocation costs as much as the work on an individual.
+    indices = np.empty((6, size), np.int64)
+    return Workspace(np.empty((4, NUM_STREAMS), np.uint64), uniforms, indices[:4], indices[4:])
 
 
 @compiled
@@ -77,21 +72,18 @@ def num_uniforms(size: int, dimension: int, repair: int) -> int:
     return size * (4 + dimension + (dimension if repair == _RESAMPLE else 0))
 
 
-@compiled
-def make_rows(count: int, dimension: int) -> FloatArray:
-    """Return a flat array for ``count`` rows of coordinates.
-
-    Coordinates are computed WIDTH at a time, row after row; what is computed behind a row's end is overwritten by the
-    next row. Behind the last row there is room for that.
-    """
-    rows = np.empty(count * dimension + WIDTH)
-    rows[count * dimension :] = 0.0
-    return rows
+@inlined
+def _fetch(run: int, positions: FloatArray) -> None:
+    """Have the positions of one run fetched from memory: breeding reads them in an order no processor foresees."""
+    numbers, length = pointer_to(positions), positions.shape[1] * positions.shape[2]
+    for at in range(run * length, (run + 1) * length, _NUMBERS_FETCHED):
+        prefetch(numbers, at)
 
 
 @compiled
 def breed_all(
-    parents: FloatArray,
+    positions: FloatArray,
+    order: IntArray,
     actions: FloatArray,
     num_pbest: IntArray,
     keys: KeyArray,
@@ -106,18 +98,18 @@ def breed_all(
 
     Each run draws its uniforms from the streams of its key and generation number, both of shape (R,).
     """
-    size = actions.shape[1] // 2
-    drawn = workspace.uniforms[: whole_turns(num_uniforms(size, lower.shape[1], repair))]
     for run in range(actions.shape[0]):
+        _fetch(run, positions)
         seed_streams(keys[run], generation[run], workspace.states)
-        fill_uniforms(workspace.states, drawn)
-        breed(run, parents, actions, num_pbest, lower, upper, repair, workspace, trials)
+        fill_uniforms(workspace.states, workspace.uniforms)
+        breed(run, positions, order, actions, num_pbest, lower, upper, repair, workspace, trials)
 
 
 @compiled
 def breed(
     run: int,
-    parents: FloatArray,
+    positions: FloatArray,
+    order: IntArray,
     actions: FloatArray,
     num_pbest: IntArray,
     lower: FloatArray,
@@ -128,43 +120,114 @@ def breed(
 ) -> None:
     """Write the trials of one of R runs.
 
-    Mutation, repair and crossover are done in one pass over the coordinates. Parents lie inside the box, so repairing
-    a donor before crossover gives what repairing the trial after it would.
-
     Args:
         run: Which run.
-        parents: Positions of all runs, best individual first, in an array of ``make_rows``.
+        positions: Shape (R, N, D).
+        order: Row of the individual of each rank, best first, shape (R, N).
         actions: F of every rank, then CR of every rank, shape (R, 2N).
         num_pbest: Number of leading individuals that count as p-best, shape (R,).
         lower: Lower bounds, shape (R, D).
         upper: Upper bounds, shape (R, D).
         repair: A value of ``BOUND_REPAIRS``.
         workspace: Holds the uniforms; everything else in it is overwritten.
-        trials: Where the result goes, an array of ``make_rows``.
+        trials: Receives the trial of each rank, shape (R, N, D).
     """
-    size, dimension = actions.shape[1] // 2, lower.shape[1]
+    size, dimension = order.shape[1], lower.shape[1]
     _pick(size, dimension, num_pbest[run], workspace)
-    half = len(workspace.bounds) // 2
-    for j in range(dimension):
-        workspace.bounds[j], workspace.bounds[half + j] = lower[run, j], upper[run, j]
-    rows, bounds, target = pointer_to(parents), pointer_to(workspace.bounds), pointer_to(trials)
-    uniforms, picks = pointer_to(workspace.uniforms), pointer_to(workspace.picks)
-    start = run * size * dimension
-    for i in range(size):
-        row = start + i * dimension
-        best, plus = start + picks[i] * dimension, start + picks[size + i] * dimension
-        minus = start + picks[2 * size + i] * dimension
-        factor, rate = actions[run, i], positive_or_never(actions[run, size + i])
-        for j in range(0, dimension, WIDTH):
-            parent = load_from(rows, row + j)
-            others = load_from(rows, best + j), load_from(rows, plus + j), load_from(rows, minus + j)
-            donor = move_to_pbest(parent, *others, factor, factor)
-            if repair == _MIDPOINT:
-                donor = to_midpoint(donor, parent, load_from(bounds, j), load_from(bounds, half + j))
-            is_crossed = load_from(uniforms, 4 * size + i * dimension + j) <= rate
-            store_from(target, row + j, choose(is_crossed, donor, parent))
+    if dimension < ROW_WIDTH:
+        _breed_narrow(run, positions, order, actions, lower, upper, repair, workspace, trials)
+    else:
+        _breed_wide(run, positions, order, actions, lower, upper, repair, workspace, trials)
     if repair != _MIDPOINT:
         _repair_others(run, size, lower, upper, repair, workspace, trials)
+
+
+@compiled
+def _breed_narrow(
+    run: int,
+    positions: FloatArray,
+    order: IntArray,
+    actions: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    repair: int,
+    workspace: Workspace,
+    trials: FloatArray,
+) -> None:
+    """Write the trials of one run whose rows are too short for lanes: by one operator after the other."""
+    size, dimension = order.shape[1], lower.shape[1]
+    parents, factors, rates = positions[run][order[run]], actions[run, :size], actions[run, size:]
+    picks = workspace.picks
+    pbest, r1, r2, forced = picks[0], picks[1], picks[2], picks[3]
+    crossing = workspace.uniforms[4 * size : (4 + dimension) * size].reshape(size, dimension)
+    donors = mutate_current_to_pbest(parents, parents, factors, factors, pbest, r1, r2)
+    crossed = cross_binomial(parents, donors, rates, crossing, forced)
+    trials[run] = repair_midpoint(crossed, parents, lower[run], upper[run]) if repair == _MIDPOINT else crossed
+
+
+@compiled
+def _breed_wide(
+    run: int,
+    positions: FloatArray,
+    order: IntArray,
+    actions: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    repair: int,
+    workspace: Workspace,
+    trials: FloatArray,
+) -> None:
+    """Write the trials of one run ROW_WIDTH coordinates at a time, each by all operators in one pass.
+
+    Parents lie inside the box, so repairing a donor before crossover gives what repairing the trial after it would.
+    """
+    size, dimension = order.shape[1], lower.shape[1]
+    numbers, rows, target = pointer_to(positions), pointer_to(order), pointer_to(trials)
+    uniforms, picks = pointer_to(workspace.uniforms), pointer_to(workspace.picks)
+    lows, highs, low = pointer_to(lower), pointer_to(upper), run * dimension
+    first, start = run * size, run * size * dimension
+    for i in range(size):
+        parent, best = start + rows[first + i] * dimension, start + rows[first + picks[i]] * dimension
+        plus = start + rows[first + picks[size + i]] * dimension
+        minus = start + rows[first + picks[2 * size + i]] * dimension
+        factor, rate = actions[run, i], positive_or_never(actions[run, size + i])
+        drawn, trial = 4 * size + i * dimension, start + i * dimension
+        for block in range(0, dimension, ROW_WIDTH):
+            # The last block overlaps the one before, so that nothing behind the row is touched.
+            j = min(block, dimension - ROW_WIDTH)
+            crossed = _cross(
+                load_from(numbers, parent + j),
+                load_from(numbers, best + j),
+                load_from(numbers, plus + j),
+                load_from(numbers, minus + j),
+                load_from(lows, low + j),
+                load_from(highs, low + j),
+                load_from(uniforms, drawn + j),
+                factor,
+                rate,
+                repair,
+            )
+            store_from(target, trial + j, crossed)
+
+
+@inlined
+def _cross(
+    parent: Number,
+    best: Number,
+    plus: Number,
+    minus: Number,
+    low: Number,
+    high: Number,
+    uniform: Number,
+    factor: float,
+    rate: float,
+    repair: int,
+) -> Number:
+    """Return a coordinate of the trial, or ROW_WIDTH of them, brought back into the box by the midpoint rule alone."""
+    donor = move_to_pbest(parent, best, plus, minus, factor, factor)
+    if repair == _MIDPOINT:
+        donor = to_midpoint(donor, parent, low, high)
+    return choose(uniform <= rate, donor, parent)
 
 
 @compiled
@@ -194,70 +257,64 @@ def _repair_others(
     dimension = lower.shape[1]
     for i in range(size):
         for j in range(dimension):
-            at = (run * size + i) * dimension + j
-            low, high = lower[run, j], upper[run, j]
+            value, low, high = trials[run, i, j], lower[run, j], upper[run, j]
             if repair == _CLIP:
-                trials[at] = to_bound(trials[at], low, high)
+                trials[run, i, j] = to_bound(value, low, high)
             elif repair == _REFLECT:
-                trials[at] = to_mirror(trials[at], low, high)
+                trials[run, i, j] = to_mirror(value, low, high)
             else:
                 fresh = workspace.uniforms[size * (4 + dimension) + i * dimension + j]
-                trials[at] = to_fresh(trials[at], fresh, low, high)
+                trials[run, i, j] = to_fresh(value, fresh, low, high)
 
 
 @compiled
 def select_better(
-    parents: FloatArray,
+    positions: FloatArray,
+    order: IntArray,
+    fitness: FloatArray,
     trials: FloatArray,
     trial_fitness: FloatArray,
-    positions: FloatArray,
-    fitness: FloatArray,
     num_successes: IntArray,
-    workspace: Workspace,
 ) -> None:
     """Turn R populations into the next ones, in place: a trial replaces its parent where it is not worse.
 
+    Parents stay in their rows; only the order changes. That spares most of the copying.
+
     Args:
-        parents: A flat copy of ``positions``.
-        trials: Flat as well, in the same order.
-        trial_fitness: Values of the trials, shape (R, N).
-        positions: Shape (R, N, D), sorted best first before and after.
-        fitness: Their values, shape (R, N).
+        positions: Shape (R, N, D).
+        order: Row of the individual of each rank, best first before and after, shape (R, N).
+        fitness: Values by rank, shape (R, N).
+        trials: The trial of each rank, shape (R, N, D).
+        trial_fitness: Their values, shape (R, N).
         num_successes: Receives the number of parents replaced in each run, shape (R,).
-        workspace: Overwritten.
     """
     num_runs, size, dimension = positions.shape
-    old_rows, new_rows, target = pointer_to(parents), pointer_to(trials), pointer_to(positions)
-    values, ranked = pointer_to(workspace.values), pointer_to(workspace.ranked)
-    order, replaced = pointer_to(workspace.picks), pointer_to(workspace.taken)
+    source, target = pointer_to(trials), pointer_to(positions)
+    values, offered, rows = pointer_to(fitness), pointer_to(trial_fitness), pointer_to(order)
     for run in range(num_runs):
-        num_replaced = 0
-        for i in range(size):
-            is_better = trial_fitness[run, i] <= fitness[run, i]
-            values[i] = choose(is_better, trial_fitness[run, i], fitness[run, i])
-            replaced[i] = is_better
-            num_replaced += is_better
+        num_replaced, first = 0, run * size
+        for at in range(first, first + size):
+            value, row = offered[at], rows[at]
+            if value <= values[at]:
+                num_replaced += 1
+                _copy_row(source, at * dimension, target, (first + row) * dimension, dimension)
+                # Insertion keeps equals in their order. Parents that survive need none: those before got no worse.
+                slot = at
+                while slot > first and values[slot - 1] > value:
+                    values[slot], rows[slot] = values[slot - 1], rows[slot - 1]
+                    slot -= 1
+                values[slot], rows[slot] = value, row
         num_successes[run] = num_replaced
-        rank_into(workspace.values, workspace.picks[0], workspace.ranked)
-        start = run * size * dimension
-        for rank in range(size):
-            fitness[run, rank] = ranked[rank]
-            # Two addresses, one of them chosen: no branch that random data would make the processor mispredict.
-            row = start + order[rank] * dimension
-            survivors = new_rows if replaced[order[rank]] else old_rows
-            _copy_row(survivors, row, target, start + rank * dimension, dimension)
 
 
 @inlined
 def _copy_row(
     source: Pointer[float], source_start: int, target: Pointer[float], target_start: int, length: int
 ) -> None:
-    """Copy one row; its last numbers by a block that overlaps the one before, so that nothing behind is touched."""
-    if length < WIDTH:
+    """Copy one row, its last numbers by a block that overlaps the one before."""
+    if length < ROW_WIDTH:
         for j in range(length):
             target[target_start + j] = source[source_start + j]
-        return
-    for j in range(0, length - WIDTH, WIDTH):
+    for block in range(0, length if length >= ROW_WIDTH else 0, ROW_WIDTH):
+        j = min(block, length - ROW_WIDTH)
         store_from(target, target_start + j, load_from(source, source_start + j))
-    last = length - WIDTH
-    store_from(target, target_start + last, load_from(source, source_start + last))

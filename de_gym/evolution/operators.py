@@ -265,22 +265,14 @@ def repair_resample(trials: FloatArray, uniforms: FloatArray, lower: FloatArray,
 @compiled
 def rank_by_fitness(fitness: FloatArray) -> IntArray:
     """Return the order that sorts ``fitness`` (N,) best first; equals keep their order."""
-    order = np.empty(fitness.shape[0], np.int64)
-    rank_into(fitness, order, np.empty_like(fitness))
-    return order
-
-
-@compiled
-def rank_into(fitness: FloatArray, order: IntArray, ranked: FloatArray) -> None:
-    """Write what ``rank_by_fitness`` returns to ``order`` (N,), and the sorted values to ``ranked`` (N,)."""
     size = fitness.shape[0]
     if size > _INSERTION_LIMIT:
-        order[:] = np.argsort(fitness, kind="mergesort")
-        ranked[:] = fitness[order]
-        return
+        return np.argsort(fitness, kind="mergesort")
+    order, ranked = np.empty(size, np.int64), np.empty(size)
     for individual in range(size):
         value, slot = fitness[individual], individual
         while slot > 0 and ranked[slot - 1] > value:
             ranked[slot], order[slot] = ranked[slot - 1], order[slot - 1]
             slot -= 1
         ranked[slot], order[slot] = value, individual
+    return order

@@ -21,71 +21,82 @@ from numba.extending import intrinsic, lower_builtin, models, register_model, ty
 
 WIDTH: Final = 8
 
+# Coordinates of one point computed at once where points are not side by side: what one register holds, so that little
+# is computed twice at the end of a row.
+ROW_WIDTH: Final = 4
+
 _FLOATS = ir.VectorType(ir.DoubleType(), WIDTH)
 _BITS = ir.VectorType(ir.IntType(64), WIDTH)
-_FLAGS = ir.VectorType(ir.IntType(1), WIDTH)
-_POSITIONS = ir.VectorType(ir.IntType(32), WIDTH)
 
 # numba calls code generators with (target context, LLVM builder, signature, LLVM values); none of them is typed.
 _CodeGenerator = Callable[[Any, Any, Any, Any], Any]
 
 
 class LanesType(types.Type):
-    """WIDTH doubles."""
+    """So many doubles."""
 
-    def __init__(self) -> None:
-        super().__init__(name="Lanes")
+    def __init__(self, width: int) -> None:
+        super().__init__(name=f"Lanes({width})")
+        self.width = width
 
 
 class MaskType(types.Type):
-    """WIDTH truth values."""
+    """So many truth values."""
 
-    def __init__(self) -> None:
-        super().__init__(name="LanesMask")
+    def __init__(self, width: int) -> None:
+        super().__init__(name=f"LanesMask({width})")
+        self.width = width
 
 
-LANES: Final = LanesType()
-MASK: Final = MaskType()
+LANES: Final = LanesType(WIDTH)
+ROW_LANES: Final = LanesType(ROW_WIDTH)
 
 
 @register_model(LanesType)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, data_model_manager: Any, numba_type: Any) -> None:
-        super().__init__(data_model_manager, numba_type, _FLOATS)
+        super().__init__(data_model_manager, numba_type, ir.VectorType(ir.DoubleType(), numba_type.width))
 
 
 @register_model(MaskType)
 class _MaskModel(models.PrimitiveModel):
     def __init__(self, data_model_manager: Any, numba_type: Any) -> None:
-        super().__init__(data_model_manager, numba_type, _FLAGS)
+        super().__init__(data_model_manager, numba_type, ir.VectorType(ir.IntType(1), numba_type.width))
 
 
-def fill_vector(builder: Any, scalar: Any) -> Any:
+def fill_vector(builder: Any, scalar: Any, width: int = WIDTH) -> Any:
     """Return the vector with ``scalar``, a double or an integer, in every place."""
-    undefined = ir.Constant(ir.VectorType(scalar.type, WIDTH), ir.Undefined)
+    undefined = ir.Constant(ir.VectorType(scalar.type, width), ir.Undefined)
     first = builder.insert_element(undefined, scalar, ir.Constant(ir.IntType(32), 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(_POSITIONS, [0] * WIDTH))
+    places = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
+    return builder.shuffle_vector(first, undefined, places)
+
+
+def _width_of(kinds: Any) -> int | None:
+    """Return the width of the lanes among these argument types, None where all are plain floats or widths differ."""
+    widths = {kind.width for kind in kinds if isinstance(kind, (LanesType, MaskType))}
+    others = [kind for kind in kinds if not isinstance(kind, (LanesType, MaskType, types.Float))]
+    return widths.pop() if len(widths) == 1 and not others else None
 
 
 def _vectors(builder: Any, signature: Any, values: Any) -> list[Any]:
     """Return ``values`` with plain numbers spread over all lanes."""
-    kinds = zip(signature.args, values, strict=True)
-    return [fill_vector(builder, value) if isinstance(kind, types.Float) else value for kind, value in kinds]
+    width, kinds = _width_of(signature.args), zip(signature.args, values, strict=True)
+    return [fill_vector(builder, value, width) if isinstance(kind, types.Float) else value for kind, value in kinds]
 
 
-def _is_mixture(*kinds: Any) -> bool:
-    """Return whether these argument types are lanes and plain floats, with lanes among them."""
-    return any(kind is LANES for kind in kinds) and all(
-        kind is LANES or isinstance(kind, types.Float) for kind in kinds
-    )
-
-
-def _register_operator(function: Callable[..., Any], result: types.Type, emit: Callable[[Any, Any, Any], Any]) -> None:
+def _register_operator(
+    function: Callable[..., Any], result: type[LanesType | MaskType], emit: Callable[[Any, Any, Any], Any]
+) -> None:
     """Teach numba a binary operator on lanes and floats; ``emit(builder, left, right)`` makes its instruction."""
 
     @type_callable(function)
     def type_operator(context: Any) -> Any:
-        return lambda left, right: result if _is_mixture(left, right) else None
+        def type_result(left: Any, right: Any) -> Any:
+            width = None if isinstance(left, MaskType) else _width_of((left, right))
+            return None if width is None else result(width)
+
+        return type_result
 
     def lower_operator(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return emit(builder, *_vectors(builder, signature, values))
@@ -98,17 +109,17 @@ def _comparison(symbol: str) -> Callable[[Any, Any, Any], Any]:
     return lambda builder, left, right: builder.fcmp_ordered(symbol, left, right)
 
 
-_register_operator(operator.add, LANES, lambda builder, left, right: builder.fadd(left, right))
-_register_operator(operator.sub, LANES, lambda builder, left, right: builder.fsub(left, right))
-_register_operator(operator.mul, LANES, lambda builder, left, right: builder.fmul(left, right))
-_register_operator(operator.truediv, LANES, lambda builder, left, right: builder.fdiv(left, right))
+_register_operator(operator.add, LanesType, lambda builder, left, right: builder.fadd(left, right))
+_register_operator(operator.sub, LanesType, lambda builder, left, right: builder.fsub(left, right))
+_register_operator(operator.mul, LanesType, lambda builder, left, right: builder.fmul(left, right))
+_register_operator(operator.truediv, LanesType, lambda builder, left, right: builder.fdiv(left, right))
 for _function, _symbol in ((operator.lt, "<"), (operator.le, "<="), (operator.gt, ">"), (operator.eq, "==")):
-    _register_operator(_function, MASK, _comparison(_symbol))
+    _register_operator(_function, MaskType, _comparison(_symbol))
 
 
 @type_callable(operator.or_)
 def _type_union(context: Any) -> Any:
-    return lambda left, right: MASK if left is MASK and right is MASK else None
+    return lambda left, right: left if isinstance(left, MaskType) and right is left else None
 
 
 @lower_builtin(operator.or_, MaskType, MaskType)
@@ -118,7 +129,7 @@ def _lower_union(context: Any, builder: Any, signature: Any, values: Any) -> Any
 
 @type_callable(operator.neg)
 def _type_negation(context: Any) -> Any:
-    return lambda lanes: LANES if lanes is LANES else None
+    return lambda lanes: lanes if isinstance(lanes, LanesType) else None
 
 
 @lower_builtin(operator.neg, LanesType)
@@ -194,9 +205,10 @@ def choose(typing_context: Any, mask: Any, accepted: Any, refused: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.select(*(_vectors(builder, signature, values) if mask is MASK else values))
+        return builder.select(*(_vectors(builder, signature, values) if is_mask else values))
 
-    result = LANES if mask is MASK else types.float64
+    is_mask = isinstance(mask, MaskType)
+    result = LanesType(mask.width) if is_mask else types.float64
     return result(mask, accepted, refused), generate
 
 
@@ -282,26 +294,47 @@ def store(typing_context: Any, pointer: Any, row: Any, lanes: Any) -> Any:
     return types.void(pointer, types.int64, LANES), generate
 
 
+def _row_from(builder: Any, pointer: Any, start: Any) -> Any:
+    """Return the address of ROW_WIDTH numbers, ``start`` behind ``pointer``."""
+    numbers = ir.VectorType(ir.DoubleType(), ROW_WIDTH)
+    return builder.bitcast(_element(builder, pointer, start), numbers.as_pointer())
+
+
 @intrinsic
 def load_from(typing_context: Any, pointer: Any, start: Any) -> Any:
-    """Return lanes from numbers ``start`` onwards, which need not be a multiple of WIDTH."""
+    """Return ROW_WIDTH lanes from the numbers ``start`` onwards."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.load(builder.bitcast(_element(builder, *values), _FLOATS.as_pointer()), align=8)
+        return builder.load(_row_from(builder, *values), align=8)
 
-    return LANES(pointer, types.int64), generate
+    return ROW_LANES(pointer, types.int64), generate
 
 
 @intrinsic
 def store_from(typing_context: Any, pointer: Any, start: Any, lanes: Any) -> Any:
-    """Write lanes to numbers ``start`` onwards, which need not be a multiple of WIDTH."""
+    """Write ROW_WIDTH lanes to the numbers ``start`` onwards."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        address = builder.bitcast(_element(builder, values[0], values[1]), _FLOATS.as_pointer())
-        builder.store(values[2], address, align=8)
+        builder.store(values[2], _row_from(builder, values[0], values[1]), align=8)
         return context.get_dummy_value()
 
-    return types.void(pointer, types.int64, LANES), generate
+    return types.void(pointer, types.int64, ROW_LANES), generate
+
+
+@intrinsic
+def prefetch(typing_context: Any, pointer: Any, position: Any) -> Any:
+    """Have the number at ``position`` brought near the processor, with those beside it, while other work goes on."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        address = builder.bitcast(_element(builder, *values), ir.IntType(8).as_pointer())
+        flag = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [address.type, flag, flag, flag])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        # To be read (0), used often (3), data (1).
+        builder.call(function, [address, *(ir.Constant(flag, number) for number in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64), generate
 
 
 @intrinsic

@@ -13,6 +13,7 @@ from gymnasium.utils.env_checker import check_env
 from de_gym import Problem, make_suite
 from de_gym.envs import DEParamControlEnv
 from de_gym.envs.rewards import REWARDS
+from de_gym.envs.run_state import ranked_positions
 
 
 def make(**options) -> DEParamControlEnv:
@@ -92,11 +93,11 @@ def test_action_belongs_to_the_rank():
     """With F = 0 for all but the best, only the best individual can move."""
     env = make(functions=[1], max_generations=None)
     env.reset(seed=0)
-    before = env._state.positions[0].copy()
+    before = ranked_positions(env._state)[0]
     action = np.zeros(100, np.float32)
     action[0], action[50:] = 0.5, 1.0
     env.step(action)
-    after = env._state.positions[0]
+    after = ranked_positions(env._state)[0]
     unmoved = sum((row == after).all(axis=1).any() for row in before[1:])
     assert unmoved == 49
 

@@ -8,6 +8,7 @@ from numba import njit
 from numba.core.errors import TypingError
 
 from de_gym.problems.lanes import (
+    ROW_WIDTH,
     WIDTH,
     absolute,
     choose,
@@ -53,7 +54,8 @@ def _compute(left_numbers, right_numbers, matrix, results):
     store(out, 16, exponent)
     store(out, 17, power_of_two(round_nearest(left)))
     store(out, 18, choose((left < 0.0) | (left > 2.0), 1.0, 0.0))
-    store_from(out, 19 * WIDTH + 1, load_from(pointer_to(matrix), 5))
+    row = load_from(pointer_to(matrix), 5)
+    store_from(out, 19 * WIDTH + 1, choose((row < 6.0) | (row > 7.0), 0.5, 1.0 - 2.0 * row))
     results[20, 1] = choose(left_numbers[0] < 0.0, 3.0, 4.0)
     results[20, 2] = choose(left_numbers[0] > 0.0, 3.0, 4.0)
 
@@ -122,11 +124,13 @@ def test_masks_unite_lane_by_lane(computed):
     np.testing.assert_array_equal(results[18], (left < 0) | (left > 2))
 
 
-def test_loads_and_stores_start_anywhere_and_touch_nothing_else(computed):
+def test_rows_start_anywhere_and_touch_nothing_else(computed):
     _, _, matrix, results = computed
-    np.testing.assert_array_equal(results.ravel()[19 * WIDTH + 1 : 20 * WIDTH + 1], matrix.ravel()[5 : 5 + WIDTH])
+    stored = results[19, 1 : 1 + ROW_WIDTH]
+    row = matrix.ravel()[5 : 5 + ROW_WIDTH]
+    np.testing.assert_array_equal(stored, np.where((row < 6.0) | (row > 7.0), 0.5, 1.0 - 2.0 * row))
     assert np.isnan(results[19, 0])
-    assert np.isnan(results[20, 3])
+    assert np.isnan(results[19, 1 + ROW_WIDTH])
 
 
 def test_choice_between_plain_numbers(computed):
