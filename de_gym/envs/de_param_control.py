@@ -143,7 +143,9 @@ budget is spent, or a constant fraction |
                 self.task.problems[index], ranked_positions(state)[0], float(state.best_error[0])
             )
             self._render_if_human()
-        return process.observe(state, self.task.settings)[0], self._info(state)
+        started = process.describe(state, self.task.settings)
+        *_, best_error, best_fitness = started.figures[:, 0].tolist()
+        return started.observations[0], self._info(started, best_error, best_fitness)
 
     def step(self, action: ArrayLike) -> tuple[Float32Array, float, bool, bool, dict[str, Any]]:
         """Run one generation with the given F and CR."""
@@ -154,14 +156,14 @@ budget is spent, or a constant fraction |
         check_actions(action, actions[0])
         state = self._state
         outcome = process.advance(state, self._problems, actions, settings)
-        reward, *figures = outcome.figures[:, 0].tolist()
+        reward, *step_figures, best_error, best_fitness = outcome.figures[:, 0].tolist()
         terminated, truncated = outcome.flags[:, 0].tolist()
         self._state = None if terminated or truncated else state
         if self._picture is not None:
             self._picture.record(ranked_positions(state)[0], float(state.best_error[0]), actions[0].copy())
             self._render_if_human()
-        info = self._info(state)
-        info.update(zip(STEP_FIGURES, figures, strict=True))
+        info = self._info(outcome, best_error, best_fitness)
+        info.update(zip(STEP_FIGURES, step_figures, strict=True))
         return outcome.observations[0], reward, terminated, truncated, info
 
     def render(self) -> NDArray[np.uint8] | None:
@@ -190,14 +192,14 @@ budget is spent, or a constant fraction |
             self._picture.draw(self._window.figure)
             self._window.show(1 / self.metadata["render_fps"])
 
-    def _info(self, state: RunState) -> dict[str, Any]:
-        # Not by way of ``describe``: views of single numbers would take as long as the generation.
+    def _info(self, outcome: process.Outcome, best_error: float, best_fitness: float) -> dict[str, Any]:
+        evaluations, generation = outcome.counts[:, 0].tolist()
         return {
-            "best_error": state.best_error.item(),
-            "best_fitness": state.fitness.item(0),
-            "best_position": state.positions[0, state.order.item(0)].copy(),
-            "evaluations": state.evaluations.item(),
-            "generation": state.generation.item(),
+            "best_error": best_error,
+            "best_fitness": best_fitness,
+            "best_position": outcome.best_positions[0],
+            "evaluations": evaluations,
+            "generation": generation,
             "function": self._function,
         }
 

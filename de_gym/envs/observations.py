@@ -91,10 +91,12 @@ def write_observations(parts: IntArray, features: Features, observations: Float3
     start = 0
     for part in parts:
         columns = _observe_part(part, features)
+        width = columns.shape[1]
+        target = observations[:, start : start + width]
         for run in range(columns.shape[0]):
-            for index in range(columns.shape[1]):
-                observations[run, start + index] = columns[run, index]
-        start += columns.shape[1]
+            for index in range(width):
+                target[run, index] = columns[run, index]
+        start += width
 
 
 @compiled
@@ -107,19 +109,20 @@ def normalize_fitness(fitness: FloatArray, normalized: FloatArray) -> None:
     """
     num_runs, size = fitness.shape
     for run in range(num_runs):
-        values, scaled = fitness[run], normalized[run]
         first, end = 0, size
-        while end > 0 and not np.isfinite(values[end - 1]):
+        while end > 0 and not np.isfinite(fitness[run, end - 1]):
             end -= 1
-        while first < end and not np.isfinite(values[first]):
+        while first < end and not np.isfinite(fitness[run, first]):
             first += 1
-        scaled[:] = 1.0 if first < end else 0.0
+        if end - first < size:
+            normalized[run] = 1.0 if first < end else 0.0
         if first < end:
             # Halved, because the difference of two huge values would overflow.
-            low = 0.5 * values[first]
-            spread = 0.5 * values[end - 1] - low
+            low = 0.5 * fitness[run, first]
+            spread = 0.5 * fitness[run, end - 1] - low
             for i in range(first, end):
-                scaled[i] = min((0.5 * values[i] - low) / spread, 1.0) if spread > 0.0 else 0.0
+                share = (0.5 * fitness[run, i] - low) / spread
+                normalized[run, i] = (share if share < 1.0 else 1.0) if spread > 0.0 else 0.0
 
 
 @compiled
@@ -134,13 +137,12 @@ def fitness_histogram(normalized: FloatArray, histogram: FloatArray) -> None:
     num_bins = histogram.shape[1]
     width = 1.0 / num_bins
     for run in range(num_runs):
-        values = normalized[run]
         num_before = 0
         for index in range(num_bins - 1):
             # The edges, those of numpy's linspace, decide; counting needs neither order nor branches.
             edge, num_below = (index + 1) * width, 0
             for i in range(size):
-                num_below += values[i] < edge
+                num_below += normalized[run, i] < edge
             histogram[run, index] = (num_below - num_before) / size
             num_before = num_below
         histogram[run, num_bins - 1] = (size - num_before) / size

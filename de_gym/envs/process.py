@@ -30,35 +30,23 @@ from de_gym.problems import ProblemBatch
 
 
 class Outcome(NamedTuple):
-    """What a generation of R runs gave.
+    """What a generation of R runs gave, in arrays of its own whose rows are named in ``stepping``.
 
     Attributes:
-        figures: Rewards, success rates, mean F, mean CR, shape (4, R).
+        figures: Rewards, success rates, mean F, mean CR; error and value of the best individual, shape (6, R).
+        counts: Evaluations and generations so far, shape (2, R).
         flags: Whether terminated, whether truncated, shape (2, R).
-        observations: Of the state reached, shape (R, O).
+        best_positions: Shape (R, D).
+        observations: Shape (R, O).
+        num_ended: Number of runs that were terminated or truncated.
     """
 
     figures: FloatArray
+    counts: IntArray
     flags: BoolArray
+    best_positions: FloatArray
     observations: Float32Array
-
-
-class Description(NamedTuple):
-    """What ``info`` says of the state of R runs, in arrays of its own.
-
-    Attributes:
-        best_error: Shape (R,).
-        best_fitness: Shape (R,).
-        best_position: Shape (R, D).
-        evaluations: Shape (R,).
-        generation: Shape (R,).
-    """
-
-    best_error: FloatArray
-    best_fitness: FloatArray
-    best_position: FloatArray
-    evaluations: IntArray
-    generation: IntArray
+    num_ended: int
 
 
 def start(
@@ -148,38 +136,57 @@ def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray, setti
 
 def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
     """Turn the state into that of one generation later, by actions (R, 2N) in [0, 1]."""
-    programs, num_runs = problems.programs, len(actions)
-    observations = np.empty((num_runs, settings.observation_size), np.float32)
-    outcome = Outcome(np.empty((NUM_FIGURES, num_runs)), np.empty((2, num_runs), np.bool_), observations)
+    programs, arrays = problems.programs, _outcome_arrays(state, settings)
     if programs is None:
-        _advance_apart(state, problems, actions, settings, outcome)
-    else:
-        arguments: list[Any] = [*state, actions, problems.lower, problems.upper, *programs, *settings.codes, *outcome]
-        advance_runs(*arguments)
-    return outcome
+        return Outcome(*arrays, _advance_apart(state, problems, actions, settings, *arrays))
+    arguments: list[Any] = [*state, actions, problems.lower, problems.upper, *programs, *settings.codes, *arrays]
+    return Outcome(*arrays, advance_runs(*arguments))
+
+
+def _outcome_arrays(
+    state: RunState, settings: EnvSettings
+) -> tuple[FloatArray, IntArray, BoolArray, FloatArray, Float32Array]:
+    """Return the arrays of an ``Outcome``, yet to be filled."""
+    num_runs, _, dimension = state.positions.shape
+    return (
+        np.empty((NUM_FIGURES, num_runs)),
+        np.empty((2, num_runs), np.int64),
+        np.empty((2, num_runs), np.bool_),
+        np.empty((num_runs, dimension)),
+        np.empty((num_runs, settings.observation_size), np.float32),
+    )
 
 
 def _advance_apart(
-    state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings, outcome: Outcome
-) -> None:
-    """Do ``advance`` step by step where some problem is a Python function."""
+    state: RunState,
+    problems: ProblemBatch,
+    actions: FloatArray,
+    settings: EnvSettings,
+    figures: FloatArray,
+    counts: IntArray,
+    flags: BoolArray,
+    best_positions: FloatArray,
+    observations: Float32Array,
+) -> int:
+    """Do what ``advance_runs`` does, step by step, where some problem is a Python function."""
     codes, error_before = settings.codes, state.best_error.copy()
+    average_actions(actions, figures)
     trials = breed(state, actions, settings, problems.lower, problems.upper)
     absorb(state, trials, problems.evaluate(trials), settings)
-    average_actions(actions, outcome.figures)
+    observe_runs(state, codes.has_window, codes.parts, codes.bin_scale, observations)
+    describe_runs(state, figures, counts, best_positions)
     limits = codes.max_evaluations, codes.max_generations, codes.target_error
-    judge_runs(state, error_before, codes.reward, *limits, outcome.figures, outcome.flags)
-    observe_runs(state, codes.has_window, codes.parts, codes.bin_scale, outcome.observations)
+    return judge_runs(state, error_before, codes.reward, *limits, figures, flags)
 
 
-def describe(state: RunState) -> Description:
-    """Return what ``info`` says of the state."""
-    num_runs, _, dimension = state.positions.shape
-    best_fitness, best_position = np.empty(num_runs), np.empty((num_runs, dimension))
-    describe_runs(state.positions, state.order, state.fitness, best_fitness, best_position)
-    return Description(
-        state.best_error.copy(), best_fitness, best_position, state.evaluations.copy(), state.generation.copy()
-    )
+def describe(state: RunState, settings: EnvSettings) -> Outcome:
+    """Return the outcome of having done nothing: a description of the state, and zeros."""
+    figures, counts, flags, best_positions, observations = _outcome_arrays(state, settings)
+    figures[:], flags[:] = 0.0, False
+    describe_runs(state, figures, counts, best_positions)
+    codes = settings.codes
+    observe_runs(state, codes.has_window, codes.parts, codes.bin_scale, observations)
+    return Outcome(figures, counts, flags, best_positions, observations, 0)
 
 
 def observe(state: RunState, settings: EnvSettings) -> Float32Array:

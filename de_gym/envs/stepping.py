@@ -28,9 +28,10 @@ from de_gym.problems.kernel import evaluate_programs
 # enough that the code of each of these steps is not fetched anew for every run.
 _RUNS_AT_ONCE = 16
 
-# Rows of the figures that describe a generation, and of the flags that say whether it was the last.
-REWARD, SUCCESS_RATE, MEAN_SCALE_FACTOR, MEAN_CROSSOVER_RATE = range(4)
-NUM_FIGURES = 4
+# Rows of the figures of an ``Outcome``: four of a generation, two of the state it led to; then of its counts and flags.
+REWARD, SUCCESS_RATE, MEAN_SCALE_FACTOR, MEAN_CROSSOVER_RATE, BEST_ERROR, BEST_FITNESS = range(6)
+NUM_FIGURES = 6
+EVALUATIONS, GENERATION = range(2)
 TERMINATED, TRUNCATED = range(2)
 
 
@@ -171,18 +172,13 @@ def average_actions(actions: FloatArray, figures: FloatArray) -> None:
 
 
 @compiled
-def describe_runs(
-    positions: FloatArray,
-    order: IntArray,
-    fitness: FloatArray,
-    best_fitness: FloatArray,
-    best_position: FloatArray,
-) -> None:
-    """Write value (R,) and position (R, D) of the best individual of each run."""
-    for run in range(order.shape[0]):
-        best_fitness[run] = fitness[run, 0]
-        for j in range(positions.shape[2]):
-            best_position[run, j] = positions[run, order[run, 0], j]
+def describe_runs(state: RunState, figures: FloatArray, counts: IntArray, best_positions: FloatArray) -> None:
+    """Write what an ``Outcome`` says of the state."""
+    for run in range(len(state.generation)):
+        figures[BEST_ERROR, run], figures[BEST_FITNESS, run] = state.best_error[run], state.fitness[run, 0]
+        counts[EVALUATIONS, run], counts[GENERATION, run] = state.evaluations[run], state.generation[run]
+        for j in range(best_positions.shape[1]):
+            best_positions[run, j] = state.positions[run, state.order[run, 0], j]
 
 
 @compiled
@@ -195,21 +191,27 @@ def judge_runs(
     target_error: float,
     figures: FloatArray,
     flags: BoolArray,
-) -> None:
+) -> int:
     """Write reward and success rate of the last generation, and which runs it terminated and truncated.
 
     A run has terminated when it is solved, or when its budget does not pay for another generation. It is truncated
     when it reaches the generation limit without having terminated.
+
+    Returns:
+        The number of runs that ended.
     """
     num_runs, size = state.fitness.shape
+    num_ended = 0
     for run in range(num_runs):
         error = state.best_error[run]
         figures[REWARD, run] = reward(reward_kind, error_before[run], error, state.initial_error[run])
         figures[SUCCESS_RATE, run] = state.num_successes[run] / size
         is_solved = state.has_optimum[run] and error < target_error
         has_terminated = is_solved or state.evaluations[run] + size > max_evaluations
-        flags[TERMINATED, run] = has_terminated
-        flags[TRUNCATED, run] = state.generation[run] >= max_generations and not has_terminated
+        has_ended = has_terminated or state.generation[run] >= max_generations
+        flags[TERMINATED, run], flags[TRUNCATED, run] = has_terminated, has_ended and not has_terminated
+        num_ended += has_ended
+    return num_ended
 
 
 @compiled
@@ -244,10 +246,16 @@ def advance_runs(
     parts: IntArray,
     bin_scale: float,
     figures: FloatArray,
+    counts: IntArray,
     flags: BoolArray,
+    best_positions: FloatArray,
     observations: Float32Array,
-) -> None:
-    """Do a whole generation where the problems of all runs are compiled, and write what ``Outcome`` holds."""
+) -> int:
+    """Do a whole generation where the problems of all runs are compiled, and write the arrays of an ``Outcome``.
+
+    Returns:
+        The number of runs that ended.
+    """
     state = RunState(
         positions,
         order,
@@ -274,9 +282,11 @@ def advance_runs(
         end = min(first + num_at_once, num_runs)
         part, low, high = slice_runs(state, first, end), lower[first:end], upper[first:end]
         trials, normalized = bred[: end - first], scaled[: end - first]
+        average_actions(actions[first:end], figures[:, first:end])
         _breed(part, actions[first:end], low, high, repair, *schedule, workspace, trials)
         evaluate_programs(trials, entries[first:end], instructions, data, values)
         _absorb(part, trials, values, has_window, normalized)
         _observe(part, normalized, has_window, parts, bin_scale, observations[first:end])
-    average_actions(actions, figures)
-    judge_runs(state, error_before, reward_kind, max_evaluations, max_generations, target_error, figures, flags)
+        describe_runs(part, figures[:, first:end], counts[:, first:end], best_positions[first:end])
+    limits = max_evaluations, max_generations, target_error
+    return judge_runs(state, error_before, reward_kind, *limits, figures, flags)

@@ -16,11 +16,15 @@ from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.envs import process
 from de_gym.envs.de_param_control import STEP_FIGURES, check_render_mode, draw_start, make_spaces
 from de_gym.envs.run_state import RunState, put_runs, take_runs
-from de_gym.envs.stepping import NUM_FIGURES, REWARD
+from de_gym.envs.stepping import REWARD
 from de_gym.envs.task import TaskOptions, check_actions, check_options, make_task
 from de_gym.evolution import scale_to_bounds
 from de_gym.problems import ProblemBatch
 from de_gym.registry import lookup
+
+# What ``info`` says of a state, in the order in which ``_infos`` finds it, and the names of masks.
+_STATE_KEYS = ("best_error", "best_fitness", "best_position", "evaluations", "generation", "function")
+_STATE_MASKS, _STEP_MASKS = (tuple(f"_{key}" for key in keys) for keys in (_STATE_KEYS, STEP_FIGURES))
 
 ASSIGNMENTS = {"random": "random", "in_turn": "in_turn"}
 
@@ -83,7 +87,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         self._state: RunState | None = None
         # Kept, because asking the system for fresh memory costs more than copying the actions.
         self._actions = np.empty((num_envs, 2 * self.task.settings.population_size))
-        self._has_ended = np.zeros(num_envs, np.bool_)
+        self._ended = np.zeros(0, np.int64)  # runs that wait for their restart
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -99,30 +103,29 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         if len(runs) == self.num_envs:
             self._shared_uniforms = self._state = None
         self._restart(runs, chosen.get("function"), chosen.get("initial_population"))
-        state = self._running_state()
-        return process.observe(state, self.task.settings), self._infos(state)
+        started = process.describe(self._running_state(), self.task.settings)
+        return started.observations, self._infos(started)
 
     def step(self, actions: ArrayLike) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Run one generation of every run, restarting ended runs as the autoreset mode says."""
-        checked = check_actions(actions, self._actions)
-        restarting, must_restart = self._has_ended, bool(self._has_ended.any())
-        if must_restart and self.autoreset_mode == AutoresetMode.DISABLED:
-            ended = np.flatnonzero(restarting).tolist()
-            raise ResetNeeded(f"Runs {ended} have ended: call `reset` with options={{'reset_mask': mask}} first.")
-        state = self._running_state()
-        if must_restart:
-            figures, flags = self._advance_some(checked, np.flatnonzero(~restarting))
-            self._restart(np.flatnonzero(restarting), None, None)
-            observations = process.observe(state, self.task.settings)
+        checked, state = check_actions(actions, self._actions), self._running_state()
+        stepped = np.ones(self.num_envs, np.bool_)
+        if len(self._ended):
+            if self.autoreset_mode == AutoresetMode.DISABLED:
+                ended = self._ended.tolist()
+                raise ResetNeeded(f"Runs {ended} have ended: call `reset` with options={{'reset_mask': mask}} first.")
+            stepped[self._ended] = False
+            outcome = self._restart_some(checked, np.flatnonzero(stepped))
         else:
             assert self._problems is not None
-            figures, flags, observations = process.advance(state, self._problems, checked, self.task.settings)
-        infos = self._infos(state, figures, ~restarting)
-        terminated, truncated = flags
-        self._has_ended = terminated | truncated
-        if self.autoreset_mode == AutoresetMode.SAME_STEP and self._has_ended.any():
-            observations, infos = self._restart_ended(observations, infos)
-        return observations, figures[REWARD], terminated, truncated, infos
+            outcome = process.advance(state, self._problems, checked, self.task.settings)
+        observations, infos = outcome.observations, self._infos(outcome, stepped)
+        if outcome.num_ended:
+            self._ended = np.flatnonzero(outcome.flags.any(axis=0))
+            if self.autoreset_mode == AutoresetMode.SAME_STEP:
+                observations, infos = self._restart_ended(observations, infos)
+        terminated, truncated = outcome.flags
+        return observations, outcome.figures[REWARD], terminated, truncated, infos
 
     def _runs_to_reset(self, mask: object) -> IntArray:
         """Return the indices of the runs to reset."""
@@ -180,7 +183,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             self._state = started
         else:
             put_runs(self._state, runs, started)
-        self._has_ended[runs] = False
+        self._ended = np.setdiff1d(self._ended, runs)
 
     def _one_per_run(self, numbers: object) -> list[object]:
         """Return fixed function numbers, one per run; None where the run draws its own."""
@@ -191,51 +194,58 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             raise ValueError(f"`function` must be one function number or {self.num_envs} of them, got {len(fixed)}.")
         return fixed
 
-    def _advance_some(self, actions: FloatArray, runs: IntArray) -> tuple[FloatArray, BoolArray]:
-        """Run one generation of the given runs; the others get reward 0 and do not end. Return figures and flags."""
-        state = self._running_state()
+    def _restart_some(self, actions: FloatArray, others: IntArray) -> process.Outcome:
+        """Restart the ended runs, which get reward 0, and run one generation of all others."""
+        state, settings = self._running_state(), self.task.settings
         assert self._problems is not None
-        figures, flags = np.zeros((NUM_FIGURES, self.num_envs)), np.zeros((2, self.num_envs), np.bool_)
-        if runs.size:
-            some, problems = take_runs(state, runs), self._problems.take(runs)
-            outcome = process.advance(some, problems, actions[runs], self.task.settings)
-            put_runs(state, runs, some)
-            figures[:, runs], flags[:, runs] = outcome.figures, outcome.flags
-        return figures, flags
+        advanced = None
+        if others.size:
+            some = take_runs(state, others)
+            advanced = process.advance(some, self._problems.take(others), actions[others], settings)
+            put_runs(state, others, some)
+        self._restart(self._ended, None, None)
+        outcome = process.describe(state, settings)
+        if advanced is None:
+            return outcome
+        outcome.figures[:, others], outcome.flags[:, others] = advanced.figures, advanced.flags
+        return outcome._replace(num_ended=advanced.num_ended)
 
     def _restart_ended(
         self, final_observations: Float32Array, final_infos: dict[str, Any]
     ) -> tuple[Float32Array, dict[str, Any]]:
         """Restart the ended runs at once and report their last observation and info under Gymnasium's keys."""
-        ended = self._has_ended.copy()
+        ended = np.zeros(self.num_envs, np.bool_)
+        ended[self._ended] = True
         kept: NDArray[np.object_] = np.full(self.num_envs, None, dtype=object)
-        for run in np.flatnonzero(ended):
+        for run in self._ended:
             kept[run] = final_observations[run]
-        self._restart(np.flatnonzero(ended), None, None)
-        state = self._running_state()
-        infos = self._infos(state)
+        self._restart(self._ended, None, None)
+        started = process.describe(self._running_state(), self.task.settings)
+        infos = self._infos(started)
         for key, values in final_infos.items():
             if key not in infos:  # what describes a generation is valid for the runs that go on
                 infos[key] = values & ~ended if key.startswith("_") else values
         masked = {key: values & ended if key.startswith("_") else values for key, values in final_infos.items()}
         infos |= {"final_obs": kept, "_final_obs": ended, "final_info": masked, "_final_info": ended.copy()}
-        return process.observe(state, self.task.settings), infos
+        return started.observations, infos
 
     def _running_state(self) -> RunState:
         if self._state is None:
             raise ResetNeeded("`step` needs running episodes: call `reset` first.")
         return self._state
 
-    def _infos(
-        self, state: RunState, figures: FloatArray | None = None, stepped: BoolArray | None = None
-    ) -> dict[str, Any]:
-        """Return info arrays, each with the mask of the runs it is valid for."""
-        described = process.describe(state)._asdict() | {"function": self._functions.copy()}
-        masks = np.ones((len(described), self.num_envs), np.bool_)
-        infos: dict[str, Any] = described | {f"_{key}": mask for key, mask in zip(described, masks, strict=True)}
-        if figures is not None and stepped is not None:
-            for key, values in zip(STEP_FIGURES, figures[1:], strict=True):
-                infos |= {key: values, f"_{key}": stepped.copy()}
+    def _infos(self, outcome: process.Outcome, stepped: BoolArray | None = None) -> dict[str, Any]:
+        """Return info arrays, each with the mask of the runs it is valid for; keys valid for the same runs share one.
+
+        Those of a generation are left out without the mask of the runs that ``stepped``.
+        """
+        _, *step_figures, best_error, best_fitness = outcome.figures
+        state_figures = best_error, best_fitness, outcome.best_positions, *outcome.counts, self._functions.copy()
+        infos: dict[str, Any] = dict(zip(_STATE_KEYS, state_figures, strict=True))
+        infos |= dict.fromkeys(_STATE_MASKS, np.ones(self.num_envs, np.bool_))
+        if stepped is not None:
+            infos |= zip(STEP_FIGURES, step_figures, strict=True)
+            infos |= dict.fromkeys(_STEP_MASKS, stepped)
         return infos
 
 

@@ -16,13 +16,7 @@ from de_gym.evolution.coordinates import (
     to_midpoint,
     to_mirror,
 )
-from de_gym.evolution.operators import (
-    cross_binomial,
-    mutate_current_to_pbest,
-    pick_distinct_into,
-    pick_index,
-    repair_midpoint,
-)
+from de_gym.evolution.operators import pick_distinct_into, pick_index
 from de_gym.evolution.streams import NUM_STREAMS, KeyArray, fill_uniforms, seed_streams, whole_turns
 from de_gym.problems.lanes import ROW_WIDTH, choose, load_from, pointer_to, prefetch, store_from
 
@@ -72,12 +66,57 @@ def num_uniforms(size: int, dimension: int, repair: int) -> int:
     return size * (4 + dimension + (dimension if repair == _RESAMPLE else 0))
 
 
+class Places(NamedTuple):
+    """Where the arrays of R runs begin. Unlike arrays, addresses need no counting of references for every run.
+
+    Attributes:
+        positions: Shape (R, N, D).
+        order: Row of the individual of each rank, best first, shape (R, N).
+        actions: F of every rank, then CR of every rank, shape (R, 2N).
+        lower: Lower bounds, shape (R, D).
+        upper: Upper bounds, shape (R, D).
+        trials: Receives the trial of each rank, shape (R, N, D).
+        states: As in ``Workspace``.
+        uniforms: As in ``Workspace``.
+        picks: As in ``Workspace``.
+        taken: As in ``Workspace``.
+    """
+
+    positions: Pointer[float]
+    order: Pointer[int]
+    actions: Pointer[float]
+    lower: Pointer[float]
+    upper: Pointer[float]
+    trials: Pointer[float]
+    states: Pointer[np.uint64]
+    uniforms: Pointer[float]
+    picks: Pointer[int]
+    taken: Pointer[int]
+
+
 @inlined
-def _fetch(run: int, positions: FloatArray) -> None:
-    """Have the positions of one run fetched from memory: breeding reads them in an order no processor foresees."""
-    numbers, length = pointer_to(positions), positions.shape[1] * positions.shape[2]
-    for at in range(run * length, (run + 1) * length, _NUMBERS_FETCHED):
-        prefetch(numbers, at)
+def find_places(
+    positions: FloatArray,
+    order: IntArray,
+    actions: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    trials: FloatArray,
+    workspace: Workspace,
+) -> Places:
+    """Return where these arrays begin; whoever holds them keeps them alive."""
+    return Places(
+        pointer_to(positions),
+        pointer_to(order),
+        pointer_to(actions),
+        pointer_to(lower),
+        pointer_to(upper),
+        pointer_to(trials),
+        pointer_to(workspace.states),
+        pointer_to(workspace.uniforms),
+        pointer_to(workspace.picks),
+        pointer_to(workspace.taken),
+    )
 
 
 @compiled
@@ -94,104 +133,106 @@ def breed_all(
     workspace: Workspace,
     trials: FloatArray,
 ) -> None:
-    """Write the trials of R runs; arguments as in ``breed``.
+    """Write the trials of R runs.
 
-    Each run draws its uniforms from the streams of its key and generation number, both of shape (R,).
-    """
-    for run in range(actions.shape[0]):
-        _fetch(run, positions)
-        seed_streams(keys[run], generation[run], workspace.states)
-        fill_uniforms(workspace.states, workspace.uniforms)
-        breed(run, positions, order, actions, num_pbest, lower, upper, repair, workspace, trials)
-
-
-@compiled
-def breed(
-    run: int,
-    positions: FloatArray,
-    order: IntArray,
-    actions: FloatArray,
-    num_pbest: IntArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    repair: int,
-    workspace: Workspace,
-    trials: FloatArray,
-) -> None:
-    """Write the trials of one of R runs.
+    Each run draws its uniforms from the streams of its key and generation number.
 
     Args:
-        run: Which run.
-        positions: Shape (R, N, D).
-        order: Row of the individual of each rank, best first, shape (R, N).
-        actions: F of every rank, then CR of every rank, shape (R, 2N).
+        positions: As in ``Places``, like the others that are not named here.
+        order: See there.
+        actions: See there.
         num_pbest: Number of leading individuals that count as p-best, shape (R,).
-        lower: Lower bounds, shape (R, D).
-        upper: Upper bounds, shape (R, D).
+        keys: Shape (R,).
+        generation: Shape (R,).
+        lower: See there.
+        upper: See there.
         repair: A value of ``BOUND_REPAIRS``.
-        workspace: Holds the uniforms; everything else in it is overwritten.
-        trials: Receives the trial of each rank, shape (R, N, D).
+        workspace: Overwritten.
+        trials: See there.
     """
-    size, dimension = order.shape[1], lower.shape[1]
-    _pick(size, dimension, num_pbest[run], workspace)
+    num_runs, size, dimension = positions.shape
+    places = find_places(positions, order, actions, lower, upper, trials, workspace)
+    num_drawn = len(workspace.uniforms)
+    for run in range(num_runs):
+        _fetch(places.positions, run * size * dimension, size * dimension)
+        seed_streams(keys[run], generation[run], places.states)
+        fill_uniforms(places.states, places.uniforms, num_drawn)
+        breed(run, size, dimension, num_pbest[run], repair, places)
+
+
+@inlined
+def _fetch(numbers: Pointer[float], start: int, length: int) -> None:
+    """Have numbers fetched from memory that will be read in an order no processor foresees."""
+    for at in range(start, start + length, _NUMBERS_FETCHED):
+        prefetch(numbers, at)
+
+
+@inlined
+def breed(run: int, size: int, dimension: int, num_pbest: int, repair: int, places: Places) -> None:
+    """Write the trials of one run, whose uniforms have been drawn; arguments as in ``breed_all``."""
+    _pick(size, dimension, num_pbest, places)
     if dimension < ROW_WIDTH:
-        _breed_narrow(run, positions, order, actions, lower, upper, repair, workspace, trials)
+        _breed_narrow(run, size, dimension, repair, places)
     else:
-        _breed_wide(run, positions, order, actions, lower, upper, repair, workspace, trials)
+        _breed_wide(run, size, dimension, repair, places)
     if repair != _MIDPOINT:
-        _repair_others(run, size, lower, upper, repair, workspace, trials)
+        _repair_others(run, size, dimension, repair, places)
 
 
-@compiled
-def _breed_narrow(
-    run: int,
-    positions: FloatArray,
-    order: IntArray,
-    actions: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    repair: int,
-    workspace: Workspace,
-    trials: FloatArray,
-) -> None:
-    """Write the trials of one run whose rows are too short for lanes: by one operator after the other."""
-    size, dimension = order.shape[1], lower.shape[1]
-    parents, factors, rates = positions[run][order[run]], actions[run, :size], actions[run, size:]
-    picks = workspace.picks
-    pbest, r1, r2, forced = picks[0], picks[1], picks[2], picks[3]
-    crossing = workspace.uniforms[4 * size : (4 + dimension) * size].reshape(size, dimension)
-    donors = mutate_current_to_pbest(parents, parents, factors, factors, pbest, r1, r2)
-    crossed = cross_binomial(parents, donors, rates, crossing, forced)
-    trials[run] = repair_midpoint(crossed, parents, lower[run], upper[run]) if repair == _MIDPOINT else crossed
-
-
-@compiled
-def _breed_wide(
-    run: int,
-    positions: FloatArray,
-    order: IntArray,
-    actions: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    repair: int,
-    workspace: Workspace,
-    trials: FloatArray,
-) -> None:
-    """Write the trials of one run ROW_WIDTH coordinates at a time, each by all operators in one pass.
-
-    Parents lie inside the box, so repairing a donor before crossover gives what repairing the trial after it would.
-    """
-    size, dimension = order.shape[1], lower.shape[1]
-    numbers, rows, target = pointer_to(positions), pointer_to(order), pointer_to(trials)
-    uniforms, picks = pointer_to(workspace.uniforms), pointer_to(workspace.picks)
-    lows, highs, low = pointer_to(lower), pointer_to(upper), run * dimension
-    first, start = run * size, run * size * dimension
+@inlined
+def _pick(size: int, dimension: int, num_pbest: int, places: Places) -> None:
+    """Choose p-best, r1, r2 and the forced coordinate, whose uniform is set to one that always crosses."""
+    uniforms, picks = places.uniforms, places.picks
+    pick_distinct_into(uniforms, size, 2, size, size, picks, size, places.taken)
     for i in range(size):
-        parent, best = start + rows[first + i] * dimension, start + rows[first + picks[i]] * dimension
-        plus = start + rows[first + picks[size + i]] * dimension
-        minus = start + rows[first + picks[2 * size + i]] * dimension
-        factor, rate = actions[run, i], positive_or_never(actions[run, size + i])
-        drawn, trial = 4 * size + i * dimension, start + i * dimension
+        picks[i] = pick_index(uniforms[i], num_pbest)
+    for i in range(size):
+        picks[3 * size + i] = pick_index(uniforms[3 * size + i], dimension)
+    for i in range(size):
+        uniforms[4 * size + i * dimension + picks[3 * size + i]] = _ALWAYS
+
+
+@inlined
+def _find_rows(run: int, i: int, size: int, dimension: int, places: Places) -> tuple[int, int, int, int]:
+    """Return where the coordinates of the parent of rank i, of its p-best, r1 and r2 begin."""
+    order, picks, first = places.order, places.picks, run * size
+    parent, best = order[first + i], order[first + picks[i]]
+    plus, minus = order[first + picks[size + i]], order[first + picks[2 * size + i]]
+    start = first * dimension
+    return start + parent * dimension, start + best * dimension, start + plus * dimension, start + minus * dimension
+
+
+@inlined
+def _breed_narrow(run: int, size: int, dimension: int, repair: int, places: Places) -> None:
+    """Write the trials of one run whose rows are too short for lanes."""
+    numbers, box = places.positions, run * dimension
+    for i in range(size):
+        parent, best, plus, minus = _find_rows(run, i, size, dimension, places)
+        factor = places.actions[2 * run * size + i]
+        rate = positive_or_never(places.actions[(2 * run + 1) * size + i])
+        for j in range(dimension):
+            places.trials[(run * size + i) * dimension + j] = _cross(
+                numbers[parent + j],
+                numbers[best + j],
+                numbers[plus + j],
+                numbers[minus + j],
+                places.lower[box + j],
+                places.upper[box + j],
+                places.uniforms[4 * size + i * dimension + j],
+                factor,
+                rate,
+                repair,
+            )
+
+
+@inlined
+def _breed_wide(run: int, size: int, dimension: int, repair: int, places: Places) -> None:
+    """Write the trials of one run ROW_WIDTH coordinates at a time."""
+    numbers, box = places.positions, run * dimension
+    for i in range(size):
+        parent, best, plus, minus = _find_rows(run, i, size, dimension, places)
+        factor = places.actions[2 * run * size + i]
+        rate = positive_or_never(places.actions[(2 * run + 1) * size + i])
         for block in range(0, dimension, ROW_WIDTH):
             # The last block overlaps the one before, so that nothing behind the row is touched.
             j = min(block, dimension - ROW_WIDTH)
@@ -200,14 +241,14 @@ def _breed_wide(
                 load_from(numbers, best + j),
                 load_from(numbers, plus + j),
                 load_from(numbers, minus + j),
-                load_from(lows, low + j),
-                load_from(highs, low + j),
-                load_from(uniforms, drawn + j),
+                load_from(places.lower, box + j),
+                load_from(places.upper, box + j),
+                load_from(places.uniforms, 4 * size + i * dimension + j),
                 factor,
                 rate,
                 repair,
             )
-            store_from(target, trial + j, crossed)
+            store_from(places.trials, (run * size + i) * dimension + j, crossed)
 
 
 @inlined
@@ -223,48 +264,31 @@ def _cross(
     rate: float,
     repair: int,
 ) -> Number:
-    """Return a coordinate of the trial, or ROW_WIDTH of them, brought back into the box by the midpoint rule alone."""
+    """Return a coordinate of the trial, or ROW_WIDTH of them, brought back into the box by the midpoint rule alone.
+
+    Parents lie inside the box, so repairing the donor before crossover gives what repairing the trial after it would.
+    """
     donor = move_to_pbest(parent, best, plus, minus, factor, factor)
     if repair == _MIDPOINT:
         donor = to_midpoint(donor, parent, low, high)
     return choose(uniform <= rate, donor, parent)
 
 
-@compiled
-def _pick(size: int, dimension: int, num_pbest: int, workspace: Workspace) -> None:
-    """Choose p-best, r1, r2 and the forced coordinate, whose uniform is set to one that always crosses."""
-    pick_distinct_into(workspace.uniforms[size:], 2, size, size, workspace.picks[1:], workspace.taken)
-    uniforms, picks = pointer_to(workspace.uniforms), pointer_to(workspace.picks)
-    for i in range(size):
-        picks[i] = pick_index(uniforms[i], num_pbest)
-    for i in range(size):
-        picks[3 * size + i] = pick_index(uniforms[3 * size + i], dimension)
-    for i in range(size):
-        uniforms[4 * size + i * dimension + picks[3 * size + i]] = _ALWAYS
-
-
-@compiled
-def _repair_others(
-    run: int,
-    size: int,
-    lower: FloatArray,
-    upper: FloatArray,
-    repair: int,
-    workspace: Workspace,
-    trials: FloatArray,
-) -> None:
+@inlined
+def _repair_others(run: int, size: int, dimension: int, repair: int, places: Places) -> None:
     """Bring the trials of one run back into the box by a rule that has no vector form."""
-    dimension = lower.shape[1]
+    trials = places.trials
     for i in range(size):
         for j in range(dimension):
-            value, low, high = trials[run, i, j], lower[run, j], upper[run, j]
+            at = (run * size + i) * dimension + j
+            low, high = places.lower[run * dimension + j], places.upper[run * dimension + j]
             if repair == _CLIP:
-                trials[run, i, j] = to_bound(value, low, high)
+                trials[at] = to_bound(trials[at], low, high)
             elif repair == _REFLECT:
-                trials[run, i, j] = to_mirror(value, low, high)
+                trials[at] = to_mirror(trials[at], low, high)
             else:
-                fresh = workspace.uniforms[size * (4 + dimension) + i * dimension + j]
-                trials[run, i, j] = to_fresh(value, fresh, low, high)
+                fresh = places.uniforms[size * (4 + dimension) + i * dimension + j]
+                trials[at] = to_fresh(trials[at], fresh, low, high)
 
 
 @compiled

@@ -6,6 +6,8 @@ over these (see ``generation.py``), which keeps one run's population in the proc
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
@@ -19,6 +21,9 @@ from de_gym.evolution.coordinates import (
     to_mirror,
 )
 from de_gym.problems.lanes import pointer_to
+
+if TYPE_CHECKING:
+    from de_gym.problems.lanes import Pointer
 
 # Up to this size insertion is the faster of two stable sorts, the more so on populations that are nearly sorted.
 _INSERTION_LIMIT = 128
@@ -53,34 +58,40 @@ def pick_distinct(uniforms: FloatArray, last_size: int) -> IntArray:
     """
     picked, taken = np.empty(uniforms.shape, np.int64), np.empty(uniforms.shape, np.int64)
     num_picks, size = uniforms.shape
-    pick_distinct_into(uniforms, num_picks, size, last_size, picked, taken)
+    pick_distinct_into(pointer_to(uniforms), 0, num_picks, size, last_size, pointer_to(picked), 0, pointer_to(taken))
     return picked
 
 
-@compiled
+@inlined
 def pick_distinct_into(
-    uniforms: FloatArray, num_picks: int, size: int, last_size: int, picked: IntArray, taken: IntArray
+    uniforms: Pointer[float],
+    first_uniform: int,
+    num_picks: int,
+    size: int,
+    last_size: int,
+    picked: Pointer[int],
+    first_picked: int,
+    columns: Pointer[int],
 ) -> None:
-    """Write what ``pick_distinct`` returns to ``picked``; ``taken`` is working memory of the same length.
+    """Write what ``pick_distinct`` returns to ``picked`` from ``first_picked`` on; ``columns`` is memory to work in.
 
-    All arrays are taken as flat. Every loop runs over all individuals without branches, so that it compiles to vector
-    instructions.
+    Every loop runs over all individuals without branches, so that it compiles to vector instructions.
     """
-    drawn, indices, columns = pointer_to(uniforms), pointer_to(picked), pointer_to(taken)
-    # Column i of ``taken`` lists what individual i may not pick again, ascending: itself, then its picks so far.
+    # Column i lists what individual i may not pick again, ascending: itself, then its picks so far.
     for i in range(size):
         columns[i] = i
     for pick in range(num_picks):
         choices, first = last_size if pick == num_picks - 1 else size, pick * size
+        drawn, here = first_uniform + first, first_picked + first
         for i in range(size):
-            indices[first + i] = pick_index(drawn[first + i], choices - pick - 1)
+            picked[here + i] = pick_index(uniforms[drawn + i], choices - pick - 1)
         # Step over the rows taken so far, in ascending order: uniform over the others without redrawing.
         for row in range(0, first + size, size):
             for i in range(size):
-                indices[first + i] += indices[first + i] >= columns[row + i]
+                picked[here + i] += picked[here + i] >= columns[row + i]
         if pick < num_picks - 1:
             for i in range(size):
-                columns[first + size + i] = indices[first + i]
+                columns[first + size + i] = picked[here + i]
             for row in range(first, -1, -size):
                 for i in range(size):
                     one, other = columns[row + i], columns[row + size + i]

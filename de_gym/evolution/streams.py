@@ -13,14 +13,17 @@ References: Blackman and Vigna, "Scrambled linear pseudorandom number generators
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from de_gym.arrays import FloatArray
-from de_gym.compiling import compiled
+from de_gym.compiling import compiled, inlined
 from de_gym.evolution.words import lanes_of_bits, load_words, spread_word
-from de_gym.problems.lanes import WIDTH, pointer_to, store
+from de_gym.problems.lanes import WIDTH, store
+
+if TYPE_CHECKING:
+    from de_gym.problems.lanes import Pointer
 
 KeyArray = NDArray[np.uint64]
 
@@ -30,7 +33,10 @@ NUM_STREAMS = WIDTH
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _SHIFT_27, _SHIFT_30, _SHIFT_31 = np.uint64(27), np.uint64(30), np.uint64(31)
-_BITS_OF_ONE = np.uint64(0x3FF0000000000000)
+
+# A double of this size counts in steps of 2^-32.
+_OFFSET = 2.0**20
+_BITS_OF_OFFSET = np.uint64(np.array(_OFFSET).view(np.uint64))
 
 
 def draw_keys(rngs: Sequence[np.random.Generator]) -> KeyArray:
@@ -46,35 +52,33 @@ def split_mix(state: np.uint64) -> np.uint64:
     return mixed ^ (mixed >> _SHIFT_31)
 
 
-@compiled
-def seed_streams(key: np.uint64, generation: int, states: KeyArray) -> None:
+@inlined
+def seed_streams(key: np.uint64, generation: int, states: Pointer[np.uint64]) -> None:
     """Fill the generators' ``states`` (4, NUM_STREAMS), one per column, for one generation of one run."""
     # Hashed twice, so that neither neighbouring keys nor neighbouring generations have related states.
     counter = split_mix(key + _GOLDEN * np.uint64(generation + 1))
-    words = states.reshape(-1)
     for index in range(4 * NUM_STREAMS):
-        words[index] = split_mix(counter + _GOLDEN * np.uint64(index + 1))
+        states[index] = split_mix(counter + _GOLDEN * np.uint64(index + 1))
 
 
-@compiled
-def fill_uniforms(states: KeyArray, uniforms: FloatArray) -> None:
-    """Fill ``uniforms`` with numbers in [0, 1), multiples of 2^-32, from xoshiro256++ in ``states`` (4, NUM_STREAMS).
+@inlined
+def fill_uniforms(states: Pointer[np.uint64], uniforms: Pointer[float], count: int) -> None:
+    """Write numbers in [0, 1), multiples of 2^-32, from xoshiro256++ in ``states`` (4, NUM_STREAMS).
 
     Each 64-bit output gives two: 32 bits decide a choice among individuals, or a comparison with a crossover rate,
-    as well as 52 would. The first half of the array holds the upper halves of all outputs, the second half the lower
-    ones. Its length must be one that ``whole_turns`` returns.
+    as well as 52 would. The first half of the numbers are the upper halves of all outputs, the second half the lower
+    ones. Their ``count`` must be one that ``whole_turns`` returns.
     """
-    state, target = pointer_to(states), pointer_to(uniforms)
-    first, second = load_words(state, 0), load_words(state, 1)
-    third, fourth = load_words(state, 2), load_words(state, 3)
-    bits_of_one = spread_word(_BITS_OF_ONE)
-    num_turns = uniforms.shape[0] // (2 * NUM_STREAMS)
+    first, second = load_words(states, 0), load_words(states, 1)
+    third, fourth = load_words(states, 2), load_words(states, 3)
+    offset_bits = spread_word(_BITS_OF_OFFSET)
+    num_turns = count // (2 * NUM_STREAMS)
     for turn in range(num_turns):
         total = first + fourth
         output = ((total << 23) | (total >> 41)) + first
-        # The bits become the fraction of a number in [1, 2): faster than a conversion, which has no vector form.
-        store(target, turn, lanes_of_bits(output >> 32 << 20 | bits_of_one) - 1.0)
-        store(target, num_turns + turn, lanes_of_bits(output << 32 >> 12 | bits_of_one) - 1.0)
+        # 32 bits become the last ones of a number near the offset: a conversion has no vector form.
+        store(uniforms, turn, lanes_of_bits(output >> 32 | offset_bits) - _OFFSET)
+        store(uniforms, num_turns + turn, lanes_of_bits(output << 32 >> 32 | offset_bits) - _OFFSET)
         shifted = second << 17
         third = third ^ first
         fourth = fourth ^ second

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy import stats
 
 from de_gym import Problem, ProblemBatch
@@ -20,7 +21,7 @@ from de_gym.evolution import (
     scale_to_bounds,
     select_better,
 )
-from de_gym.evolution.generation import breed, num_uniforms
+from de_gym.evolution.generation import breed, find_places, num_uniforms
 
 
 class Population(NamedTuple):
@@ -78,9 +79,15 @@ def bred(parents, actions, num_pbest, uniforms, lower, upper, repair) -> np.ndar
     positions, order = parents[None, ::-1].copy(), np.arange(len(parents))[None, ::-1].copy()
     workspace, trials = make_workspace(*parents.shape, repair), np.empty((1, *parents.shape))
     workspace.uniforms[: len(uniforms)] = uniforms
-    bounds, leading = (lower[None], upper[None]), np.array([num_pbest])
-    breed(0, positions, order, actions[None], leading, *bounds, repair, workspace, trials)
+    _breed_once(positions, order, actions[None], num_pbest, lower[None], upper[None], repair, workspace, trials)
     return trials[0]
+
+
+@njit
+def _breed_once(positions, order, actions, num_pbest, lower, upper, repair, workspace, trials):
+    _, size, dimension = positions.shape
+    places = find_places(positions, order, actions, lower, upper, trials, workspace)
+    breed(0, size, dimension, num_pbest, repair, places)
 
 
 def test_generation_by_hand():

@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy import stats
 
 from de_gym.evolution.streams import NUM_STREAMS, draw_keys, fill_uniforms, seed_streams, split_mix, whole_turns
+from de_gym.problems.lanes import pointer_to
 
 GOLDEN = 0x9E3779B97F4A7C15
 
 
+@njit
+def seed(key, generation, states):
+    seed_streams(key, generation, pointer_to(states))
+
+
+@njit
+def fill(states, uniforms):
+    fill_uniforms(pointer_to(states), pointer_to(uniforms), len(uniforms))
+
+
 def expand(key: int, generation: int, count: int) -> np.ndarray:
     uniforms = np.empty(whole_turns(count))
-    fill_uniforms(seeded(key, generation), uniforms)
+    fill(seeded(key, generation), uniforms)
     return uniforms
 
 
 def seeded(key: int, generation: int) -> np.ndarray:
     states = np.empty((4, NUM_STREAMS), np.uint64)
-    seed_streams(np.uint64(key), generation, states)
+    seed(np.uint64(key), generation, states)
     return states
 
 
 def outputs_of(states: np.ndarray, num_turns: int) -> np.ndarray:
     """Return the 64-bit outputs of every stream, shape (turns, streams), put together from the uniforms' halves."""
     uniforms = np.empty(2 * num_turns * NUM_STREAMS)
-    fill_uniforms(states, uniforms)
+    fill(states, uniforms)
     upper, lower = (uniforms * 2.0**32).astype(np.uint64).reshape(2, num_turns, NUM_STREAMS)
     return upper * np.uint64(2**32) + lower
 
