@@ -104,22 +104,23 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             self._shared_uniforms = self._state = None
         self._restart(runs, chosen.get("function"), chosen.get("initial_population"))
         started = process.describe(self._running_state(), self.task.settings)
-        return started.observations, self._infos(started)
+        return started.observations, self._infos(started, np.ones(self.num_envs, np.bool_))
 
     def step(self, actions: ArrayLike) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Run one generation of every run, restarting ended runs as the autoreset mode says."""
         checked, state = check_actions(actions, self._actions), self._running_state()
-        stepped = np.ones(self.num_envs, np.bool_)
+        valid = stepped = np.ones(self.num_envs, np.bool_)
         if len(self._ended):
             if self.autoreset_mode == AutoresetMode.DISABLED:
                 ended = self._ended.tolist()
                 raise ResetNeeded(f"Runs {ended} have ended: call `reset` with options={{'reset_mask': mask}} first.")
+            stepped = valid.copy()
             stepped[self._ended] = False
             outcome = self._restart_some(checked, np.flatnonzero(stepped))
         else:
             assert self._problems is not None
             outcome = process.advance(state, self._problems, checked, self.task.settings)
-        observations, infos = outcome.observations, self._infos(outcome, stepped)
+        observations, infos = outcome.observations, self._infos(outcome, valid, stepped)
         if outcome.num_ended:
             self._ended = np.flatnonzero(outcome.flags.any(axis=0))
             if self.autoreset_mode == AutoresetMode.SAME_STEP:
@@ -221,7 +222,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             kept[run] = final_observations[run]
         self._restart(self._ended, None, None)
         started = process.describe(self._running_state(), self.task.settings)
-        infos = self._infos(started)
+        infos = self._infos(started, np.ones(self.num_envs, np.bool_))
         for key, values in final_infos.items():
             if key not in infos:  # what describes a generation is valid for the runs that go on
                 infos[key] = values & ~ended if key.startswith("_") else values
@@ -234,15 +235,15 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             raise ResetNeeded("`step` needs running episodes: call `reset` first.")
         return self._state
 
-    def _infos(self, outcome: process.Outcome, stepped: BoolArray | None = None) -> dict[str, Any]:
-        """Return info arrays, each with the mask of the runs it is valid for; keys valid for the same runs share one.
+    def _infos(self, outcome: process.Outcome, valid: BoolArray, stepped: BoolArray | None = None) -> dict[str, Any]:
+        """Return info arrays, each with a mask: ``valid`` for those of a state, ``stepped`` for those of a generation.
 
-        Those of a generation are left out without the mask of the runs that ``stepped``.
+        The latter are left out where there was no generation.
         """
         _, *step_figures, best_error, best_fitness = outcome.figures
         state_figures = best_error, best_fitness, outcome.best_positions, *outcome.counts, self._functions.copy()
         infos: dict[str, Any] = dict(zip(_STATE_KEYS, state_figures, strict=True))
-        infos |= dict.fromkeys(_STATE_MASKS, np.ones(self.num_envs, np.bool_))
+        infos |= dict.fromkeys(_STATE_MASKS, valid)
         if stepped is not None:
             infos |= zip(STEP_FIGURES, step_figures, strict=True)
             infos |= dict.fromkeys(_STEP_MASKS, stepped)

@@ -313,22 +313,26 @@ def select_better(
         num_successes: Receives the number of parents replaced in each run, shape (R,).
     """
     num_runs, size, dimension = positions.shape
+    better = np.empty(size, np.int64)
     source, target = pointer_to(trials), pointer_to(positions)
     values, offered, rows = pointer_to(fitness), pointer_to(trial_fitness), pointer_to(order)
     for run in range(num_runs):
-        num_replaced, first = 0, run * size
+        # Taken anew for every run: an array may be freed after its last mention, whoever holds its address.
+        winners, num_better, first = pointer_to(better), 0, run * size
         for at in range(first, first + size):
-            value, row = offered[at], rows[at]
-            if value <= values[at]:
-                num_replaced += 1
-                _copy_row(source, at * dimension, target, (first + row) * dimension, dimension)
-                # Insertion keeps equals in their order. Parents that survive need none: those before got no worse.
-                slot = at
-                while slot > first and values[slot - 1] > value:
-                    values[slot], rows[slot] = values[slot - 1], rows[slot - 1]
-                    slot -= 1
-                values[slot], rows[slot] = value, row
-        num_successes[run] = num_replaced
+            # Written for all and kept for some: a branch would be mispredicted as often as it is taken.
+            winners[num_better] = at
+            num_better += offered[at] <= values[at]
+        for index in range(num_better):
+            at = winners[index]
+            value, row, slot = offered[at], rows[at], at
+            _copy_row(source, at * dimension, target, (first + row) * dimension, dimension)
+            # Insertion keeps equals in their order. Parents that survive need none: those before got no worse.
+            while slot > first and values[slot - 1] > value:
+                values[slot], rows[slot] = values[slot - 1], rows[slot - 1]
+                slot -= 1
+            values[slot], rows[slot] = value, row
+        num_successes[run] = num_better
 
 
 @inlined
