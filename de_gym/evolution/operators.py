@@ -1,7 +1,7 @@
 """Differential Evolution operators on one run: positions (N, D) in, trials (N, D) out.
 
-All are compiled, pure and deterministic: random numbers come in as arrays. Batches of runs are compiled loops
-over these (see ``generation.py``), which keeps one run's population in the processor's first cache.
+All are compiled, pure and deterministic: random numbers come in as arrays. Their formulas stand in ``coordinates.py``;
+``breeding.py`` applies the same ones to many runs in one pass over the coordinates.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from de_gym.problems.lanes import Pointer
 
 # Up to this size insertion is the faster of two stable sorts, the more so on populations that are nearly sorted.
-_INSERTION_LIMIT = 128
+INSERTION_LIMIT = 128
 
 
 @inlined
@@ -277,7 +277,7 @@ def repair_resample(trials: FloatArray, uniforms: FloatArray, lower: FloatArray,
 def rank_by_fitness(fitness: FloatArray) -> IntArray:
     """Return the order that sorts ``fitness`` (N,) best first; equals keep their order."""
     size = fitness.shape[0]
-    if size > _INSERTION_LIMIT:
+    if size > INSERTION_LIMIT:
         return np.argsort(fitness, kind="mergesort")
     order, ranked = np.empty(size, np.int64), np.empty(size)
     for individual in range(size):

@@ -21,7 +21,7 @@ from de_gym.evolution import (
     scale_to_bounds,
     select_better,
 )
-from de_gym.evolution.generation import breed, find_places, num_uniforms
+from de_gym.evolution.breeding import breed, find_places, num_uniforms
 
 
 class Population(NamedTuple):

@@ -1,4 +1,4 @@
-"""One generation of DE/current-to-pbest/1/bin for R runs at once: breed trials, then select among them and parents."""
+"""The trials of one generation of DE/current-to-pbest/1/bin, for R runs at once."""
 
 from __future__ import annotations
 
@@ -289,60 +289,3 @@ def _repair_others(run: int, size: int, dimension: int, repair: int, places: Pla
             else:
                 fresh = places.uniforms[size * (4 + dimension) + i * dimension + j]
                 trials[at] = to_fresh(trials[at], fresh, low, high)
-
-
-@compiled
-def select_better(
-    positions: FloatArray,
-    order: IntArray,
-    fitness: FloatArray,
-    trials: FloatArray,
-    trial_fitness: FloatArray,
-    num_successes: IntArray,
-) -> None:
-    """Turn R populations into the next ones, in place: a trial replaces its parent where it is not worse.
-
-    Parents stay in their rows; only the order changes. That spares most of the copying.
-
-    Args:
-        positions: Shape (R, N, D).
-        order: Row of the individual of each rank, best first before and after, shape (R, N).
-        fitness: Values by rank, shape (R, N).
-        trials: The trial of each rank, shape (R, N, D).
-        trial_fitness: Their values, shape (R, N).
-        num_successes: Receives the number of parents replaced in each run, shape (R,).
-    """
-    num_runs, size, dimension = positions.shape
-    better = np.empty(size, np.int64)
-    source, target = pointer_to(trials), pointer_to(positions)
-    values, offered, rows = pointer_to(fitness), pointer_to(trial_fitness), pointer_to(order)
-    for run in range(num_runs):
-        # Taken anew for every run: an array may be freed after its last mention, whoever holds its address.
-        winners, num_better, first = pointer_to(better), 0, run * size
-        for at in range(first, first + size):
-            # Written for all and kept for some: a branch would be mispredicted as often as it is taken.
-            winners[num_better] = at
-            num_better += offered[at] <= values[at]
-        for index in range(num_better):
-            at = winners[index]
-            value, row, slot = offered[at], rows[at], at
-            _copy_row(source, at * dimension, target, (first + row) * dimension, dimension)
-            # Insertion keeps equals in their order. Parents that survive need none: those before got no worse.
-            while slot > first and values[slot - 1] > value:
-                values[slot], rows[slot] = values[slot - 1], rows[slot - 1]
-                slot -= 1
-            values[slot], rows[slot] = value, row
-        num_successes[run] = num_better
-
-
-@inlined
-def _copy_row(
-    source: Pointer[float], source_start: int, target: Pointer[float], target_start: int, length: int
-) -> None:
-    """Copy one row, its last numbers by a block that overlaps the one before."""
-    if length < ROW_WIDTH:
-        for j in range(length):
-            target[target_start + j] = source[source_start + j]
-    for block in range(0, length if length >= ROW_WIDTH else 0, ROW_WIDTH):
-        j = min(block, length - ROW_WIDTH)
-        store_from(target, target_start + j, load_from(source, source_start + j))
