@@ -89,6 +89,18 @@ def test_zero_scale_factors_change_nothing():
     assert after["best_fitness"] == before["best_fitness"]
 
 
+def test_best_position_is_where_the_best_fitness_was_found():
+    env = make(functions=[12])
+    _, info = env.reset(seed=0)
+    found = [info]
+    for _ in range(10):
+        *_, info = env.step(env.action_space.sample())
+        found.append(info)
+    values = make_suite("cec2013", 10)[12].evaluate(np.array([info["best_position"] for info in found]))
+    np.testing.assert_array_equal(values, [info["best_fitness"] for info in found])
+    assert found[-1]["best_fitness"] < found[0]["best_fitness"]
+
+
 def test_action_belongs_to_the_rank():
     """With F = 0 for all but the best, only the best individual can move."""
     env = make(functions=[1], max_generations=None)
@@ -284,10 +296,12 @@ def test_actions_outside_the_box_are_clipped():
     outside, inside = make(), make()
     outside.reset(seed=0)
     inside.reset(seed=0)
-    wild = np.linspace(-1, 2, 100)
-    one = outside.step(wild.astype(np.float32))
-    other = inside.step(np.clip(wild.astype(np.float32), 0, 1))
-    np.testing.assert_array_equal(one[0], other[0])
+    wild = np.tile(np.linspace(-1, 2, 50, dtype=np.float32), 2)  # both F and CR, beyond both ends
+    for _ in range(5):
+        one, other = outside.step(wild), inside.step(np.clip(wild, 0, 1))
+        np.testing.assert_array_equal(one[0], other[0])
+        for key in ("mean_scale_factor", "mean_crossover_rate"):
+            assert one[4][key] == other[4][key]
     assert outside.reset(seed=0)[1]["function"] == inside.reset(seed=0)[1]["function"]
     assert not np.isnan(outside.step(np.full(100, np.inf))[1])
 

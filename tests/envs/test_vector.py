@@ -90,6 +90,15 @@ def test_resetting_one_run_leaves_the_others_untouched():
         assert (number < 4) == np.array_equal(ours[mask], theirs[mask])
 
 
+def test_best_positions_are_where_the_best_fitness_was_found():
+    envs = DEParamControlVectorEnv(6, functions=[5, 12], assignment="in_turn", max_generations=4)
+    _, infos = envs.reset(seed=0)
+    for _ in range(8):  # beyond a restart
+        values = envs._problems.evaluate(infos["best_position"][:, None])
+        np.testing.assert_array_equal(values[:, 0], infos["best_fitness"])
+        *_, infos = envs.step(envs.action_space.sample())
+
+
 def test_reset_mask_is_not_taken_out_of_the_callers_options():
     env = make(2, autoreset_mode="Disabled")
     env.reset(seed=0)
