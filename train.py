@@ -18,7 +18,7 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from agents.callbacks import SeedEveryRollout, TrainingMonitor
 from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
 from agents.collapse import CollapseError
-from agents.config import AgentName, PresetName, TrainConfig, default_config
+from agents.config import PRESETS, PresetName, TrainConfig
 from agents.export import export_controller
 from agents.measuring import Measurement, comparison_table, measure_controller, pooled_p_value, write_measurements
 from agents.plotting import plot_training
@@ -41,14 +41,12 @@ class _Defaults:
     """What decides the defaults of all other settings."""
 
     preset: PresetName = "quick"
-    agent: AgentName = "reinforce"
 
 
 def parse_config(arguments: Sequence[str]) -> TrainConfig:
     """Return the configuration of the command line: a preset, and the fields that were overridden."""
     chosen, _ = tyro.cli(_Defaults, args=arguments, return_unknown_args=True, add_help=False)
-    defaults = default_config(chosen.preset, chosen.agent)
-    config = tyro.cli(TrainConfig, default=defaults, args=arguments, description=__doc__)
+    config = tyro.cli(TrainConfig, default=PRESETS[chosen.preset], args=arguments, description=__doc__)
     if config.resume is not None:
         if config != replace(TrainConfig(), resume=config.resume):
             raise ValueError("`--resume` takes every setting from the interrupted run; give no other argument.")

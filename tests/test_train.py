@@ -1,5 +1,6 @@
 """``train.py`` end to end, on settings so small that they take seconds."""
 
+import csv
 import random
 import subprocess
 import sys
@@ -7,11 +8,12 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from safetensors import safe_open
 
 import train
-from agents.config import PRESETS, TrainConfig, default_config
+from agents.config import PRESETS, TrainConfig
 from agents.training import load_run_config
 from de_gym.controllers import load_controller
 
@@ -34,10 +36,9 @@ def test_a_preset_gives_the_defaults_and_every_field_can_be_overridden():
     assert [train.parse_config(["--pbest", value]).pbest for value in ("linear", "0.1")] == ["linear", 0.1]
 
 
-def test_recurrent_ppo_has_defaults_of_its_own_which_can_be_overridden_too():
-    config = train.parse_config(["--agent", "recurrent-ppo", "--initial-std", "0.2"])
-    assert config == replace(default_config("quick", "recurrent-ppo"), initial_std=0.2)
-    assert config.std == "learned"
+def test_recurrent_ppo_has_the_presets_too():
+    config = train.parse_config(["--agent", "recurrent-ppo", "--preset", "short", "--epochs", "2"])
+    assert config == replace(PRESETS["short"], agent="recurrent-ppo", epochs=2)
 
 
 def test_bad_settings_are_rejected_before_anything_is_made():
@@ -138,6 +139,18 @@ def test_killed_at_five_random_moments_and_resumed_the_weights_are_bit_identical
     assert process.wait(timeout=600) == 0
     assert contents(folder).keys() == contents(whole).keys()
     assert contents(folder) == contents(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("agent", ["reinforce", "recurrent-ppo"])
+def test_sixty_updates_of_the_short_preset_raise_the_return(agent, tmp_path):
+    options = ["--preset", "short", "--agent", agent, "--updates", "60", "--measure-runs", "0"]
+    folder = train.train(train.parse_config([*options, "--output", str(tmp_path)]))
+    with (folder / "progress.csv").open(newline="", encoding="utf-8") as file:
+        returns = [float(row["return"]) for row in csv.DictReader(file)]
+    assert len(returns) == 60
+    # About 2.5 to 3.0, and the starts that all runs of an update share let one update differ from the next by 0.1.
+    assert np.mean(returns[-10:]) > np.mean(returns[:10]) + 0.25
 
 
 def rows(output):
