@@ -136,57 +136,40 @@ def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray, setti
 
 def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
     """Turn the state into that of one generation later, by actions (R, 2N) in [0, 1]."""
-    programs, arrays = problems.programs, _outcome_arrays(state, settings)
+    programs = problems.programs
     if programs is None:
-        return Outcome(*arrays, _advance_apart(state, problems, actions, settings, *arrays))
-    arguments: list[Any] = [*state, actions, problems.lower, problems.upper, *programs, *settings.codes, *arrays]
-    return Outcome(*arrays, advance_runs(*arguments))
-
-
-def _outcome_arrays(
-    state: RunState, settings: EnvSettings
-) -> tuple[FloatArray, IntArray, BoolArray, FloatArray, Float32Array]:
-    """Return the arrays of an ``Outcome``, yet to be filled."""
+        return _advance_apart(state, problems, actions, settings)
     num_runs, _, dimension = state.positions.shape
-    return (
+    arrays = (
         np.empty((NUM_FIGURES, num_runs)),
         np.empty((2, num_runs), np.int64),
         np.empty((2, num_runs), np.bool_),
         np.empty((num_runs, dimension)),
         np.empty((num_runs, settings.observation_size), np.float32),
     )
+    arguments: list[Any] = [*state, actions, problems.lower, problems.upper, *programs, *settings.codes, *arrays]
+    return Outcome(*arrays, advance_runs(*arguments))
 
 
-def _advance_apart(
-    state: RunState,
-    problems: ProblemBatch,
-    actions: FloatArray,
-    settings: EnvSettings,
-    figures: FloatArray,
-    counts: IntArray,
-    flags: BoolArray,
-    best_positions: FloatArray,
-    observations: Float32Array,
-) -> int:
+def _advance_apart(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
     """Do what ``advance_runs`` does, step by step, where some problem is a Python function."""
     codes, error_before = settings.codes, state.best_error.copy()
-    average_actions(actions, figures)
     trials = breed(state, actions, settings, problems.lower, problems.upper)
     absorb(state, trials, problems.evaluate(trials), settings)
-    observe_runs(state, codes.has_window, codes.parts, codes.bin_scale, observations)
-    describe_runs(state, figures, counts, best_positions)
+    outcome = describe(state, settings)
+    average_actions(actions, outcome.figures)
     limits = codes.max_evaluations, codes.max_generations, codes.target_error
-    return judge_runs(state, error_before, codes.reward, *limits, figures, flags)
+    num_ended = judge_runs(state, error_before, codes.reward, *limits, outcome.figures, outcome.flags)
+    return outcome._replace(num_ended=num_ended)
 
 
 def describe(state: RunState, settings: EnvSettings) -> Outcome:
     """Return the outcome of having done nothing: a description of the state, and zeros."""
-    figures, counts, flags, best_positions, observations = _outcome_arrays(state, settings)
-    figures[:], flags[:] = 0.0, False
+    num_runs, _, dimension = state.positions.shape
+    figures, flags = np.zeros((NUM_FIGURES, num_runs)), np.zeros((2, num_runs), np.bool_)
+    counts, best_positions = np.empty((2, num_runs), np.int64), np.empty((num_runs, dimension))
     describe_runs(state, figures, counts, best_positions)
-    codes = settings.codes
-    observe_runs(state, codes.has_window, codes.parts, codes.bin_scale, observations)
-    return Outcome(figures, counts, flags, best_positions, observations, 0)
+    return Outcome(figures, counts, flags, best_positions, observe(state, settings), 0)
 
 
 def observe(state: RunState, settings: EnvSettings) -> Float32Array:
