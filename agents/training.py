@@ -82,13 +82,12 @@ def make_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
         "num_knots": config.num_knots,
     }
     if config.agent == "recurrent-ppo":
-        steps = episode_length(config) * env.num_envs
         return RecurrentPPO(
             UnitBoxLstmPolicy,
             env,
             learning_rate=config.learning_rate,
             n_steps=episode_length(config),
-            batch_size=-(-steps // config.minibatches),
+            batch_size=_part_size(config),
             n_epochs=config.epochs,
             gamma=config.gamma,
             gae_lambda=config.gae_lambda,
@@ -114,6 +113,16 @@ def make_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
     )
 
 
+def _steps_per_update(config: TrainConfig) -> int:
+    """Return the number of generations that an update learns from."""
+    return episode_length(config) * len(config.functions) * config.episodes_per_function
+
+
+def _part_size(config: TrainConfig) -> int:
+    """Return how many of them RecurrentPPO takes at once."""
+    return -(-_steps_per_update(config) // config.minibatches)
+
+
 def check_config(config: TrainConfig) -> None:
     """Raise a ``ValueError`` for the first setting that cannot work; environment and policy check their own."""
     for name in ("updates", "episodes_per_function", "cell_size", "checkpoint_every", "epochs", "minibatches"):
@@ -126,8 +135,22 @@ def check_config(config: TrainConfig) -> None:
         raise ValueError(f"`measure_runs` must be at least 0, got {config.measure_runs}.")
     if not config.learning_rate > 0.0:
         raise ValueError(f"`learning_rate` must be positive, got {config.learning_rate}.")
+    for name in ("gamma", "gae_lambda"):
+        if not 0.0 <= getattr(config, name) <= 1.0:
+            raise ValueError(f"`{name}` must be a number in [0, 1], got {getattr(config, name)}.")
+    if not config.clip_range > 0.0:
+        raise ValueError(f"`clip_range` must be positive, got {config.clip_range}.")
+    if config.max_grad_norm is not None and not config.max_grad_norm > 0.0:
+        raise ValueError(f"`max_grad_norm` must be positive, or None for no limit, got {config.max_grad_norm}.")
     if not config.functions:
         raise ValueError("`functions` must name at least one training function, got none.")
+    steps = _steps_per_update(config)
+    # RecurrentPPO divides by the deviation of each part's advantages, which a single number has not.
+    if config.agent == "recurrent-ppo" and 1 in (_part_size(config), steps % _part_size(config)):
+        raise ValueError(
+            f"`minibatches` must leave at least 2 of the {steps} generations of an update for every part, "
+            f"got {config.minibatches}."
+        )
     make_suite(config.suite, config.dimension, config.test_functions)  # knows its numbers; asked before the training
 
 
