@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from sb3_contrib import RecurrentPPO
 from stable_baselines3 import PPO
+from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from agents import GymnasiumVecEnv, RecurrentREINFORCE, UnitBoxLstmPolicy
@@ -22,6 +23,12 @@ def make_bridge(num_envs=3, **settings):
             **(SETTINGS | settings),
         )
     )
+
+
+def test_sb3_checker_warns_of_the_box_from_0_to_1_alone():
+    with pytest.warns(UserWarning, match="symmetric and normalized Box action space") as caught:
+        check_env(gym.make(ID, **SETTINGS).unwrapped)
+    assert len(caught) == 1
 
 
 def assert_same_infos(actual, expected):

@@ -81,6 +81,14 @@ def test_first_half_of_the_action_is_f_and_second_half_is_cr():
     assert (info["mean_scale_factor"], info["mean_crossover_rate"]) == pytest.approx((0.25, 0.75))
 
 
+def test_means_of_f_and_cr_are_told_of_python_functions_too():
+    problem = Problem.from_function(lambda x: float(np.sum(x**2)), -5, 5, 0.0, dimension=4)
+    env = DEParamControlEnv(problems=[problem], population_size=10)
+    env.reset(seed=0)
+    *_, info = env.step(np.repeat(np.float32([0.25, 0.75]), 10))
+    assert (info["mean_scale_factor"], info["mean_crossover_rate"]) == (0.25, 0.75)
+
+
 def test_zero_scale_factors_change_nothing():
     env = make(functions=[12])
     _, before = env.reset(seed=0)

@@ -8,6 +8,7 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
+from de_gym import Problem
 from de_gym.envs import DEParamControlEnv, DEParamControlVectorEnv
 
 OPTIONS = {"functions": [1, 6, 12, 24], "population_size": 10}
@@ -21,16 +22,25 @@ def actions_for(steps: int, num_envs: int, size: int = 20, seed: int = 0):
     return np.random.default_rng(seed).random((steps, num_envs, size)).astype(np.float32)
 
 
+def in_python(points):
+    return np.abs(points).sum(axis=1)
+
+
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 @pytest.mark.parametrize("num_envs", [1, 5])
-def test_equal_to_gymnasiums_own_vectorisation(mode, num_envs):
-    native = make(num_envs, max_generations=7, autoreset_mode=mode)
+@pytest.mark.parametrize("kind", ["compiled", "python"])
+def test_equal_to_gymnasiums_own_vectorisation(kind, mode, num_envs):
+    options = OPTIONS | {"max_generations": 7}
+    if kind == "python":
+        problem = Problem.from_function(in_python, -5, 5, 0.0, dimension=10, vectorized=True)
+        options = {"problems": [problem], "population_size": 10, "max_generations": 7}
+    native = DEParamControlVectorEnv(num_envs, autoreset_mode=mode, **options)
     copies = gym.make_vec(
         "DEParamControl-v0",
         num_envs=num_envs,
         vectorization_mode="sync",
         vector_kwargs={"autoreset_mode": mode},
-        **(OPTIONS | {"max_generations": 7}),
+        **options,
     )
     ours, our_infos = native.reset(seed=5)
     theirs, their_infos = copies.reset(seed=5)
