@@ -2,7 +2,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from sb3_contrib import RecurrentPPO
-from stable_baselines3 import PPO
+from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
@@ -107,12 +107,13 @@ def test_attributes_are_shared_by_all_runs():
     ("algorithm", "policy", "arguments"),
     [
         (PPO, "MlpPolicy", {"n_steps": 12, "batch_size": 24}),
+        (SAC, "MlpPolicy", {"learning_starts": 40, "batch_size": 16}),
         (RecurrentPPO, UnitBoxLstmPolicy, {"n_steps": 12, "batch_size": 24}),
         (RecurrentREINFORCE, UnitBoxLstmPolicy, {}),
     ],
 )
 def test_sb3_algorithms_learn_through_the_bridge(algorithm, policy, arguments):
     agent = algorithm(policy, VecMonitor(make_bridge(4)), seed=0, device="cpu", **arguments)
-    agent.learn(96)
-    assert agent.num_timesteps >= 96
+    agent.learn(384)
+    assert agent.num_timesteps >= 384
     assert agent.ep_info_buffer[-1]["l"] <= 6
