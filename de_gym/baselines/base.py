@@ -11,7 +11,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
-from de_gym.compiling import compiled
+from de_gym.machine.compiling import compiled
 
 RunArrays = TypeVar("RunArrays")
 

@@ -14,7 +14,6 @@ from de_gym.arrays import FloatArray, IntArray
 from de_gym.baselines.base import check_at_least
 from de_gym.baselines.population_based import PopulationOptimizer, PopulationState
 from de_gym.baselines.steps import select_not_worse
-from de_gym.compiling import compiled
 from de_gym.evolution import draw_uniforms
 from de_gym.evolution.operators import (
     cross_binomial,
@@ -25,6 +24,7 @@ from de_gym.evolution.operators import (
     repair_midpoint,
     repair_reflect,
 )
+from de_gym.machine.compiling import compiled
 from de_gym.registry import lookup
 
 # What the compiled code switches on.

@@ -22,9 +22,9 @@ from de_gym.baselines.steps import (
     sample_positive_cauchy,
     select_not_worse,
 )
-from de_gym.compiling import compiled
 from de_gym.evolution import draw_uniforms
 from de_gym.evolution.operators import cross_binomial, pick_leading, rank_by_fitness, repair_reflect_once
+from de_gym.machine.compiling import compiled
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from de_gym.arrays import FloatArray
 from de_gym.baselines.base import check_at_least, check_fraction
 from de_gym.baselines.population_based import PopulationOptimizer, PopulationState
 from de_gym.baselines.steps import cross_and_repair_midpoint, rand_1_donors, select_not_worse
-from de_gym.compiling import compiled
 from de_gym.evolution import draw_uniforms
+from de_gym.machine.compiling import compiled
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from de_gym.arrays import BoolArray, FloatArray, IntArray
 from de_gym.baselines.base import check_at_least, check_fraction
 from de_gym.baselines.population_based import PopulationOptimizer, PopulationState
 from de_gym.baselines.steps import current_to_pbest_trials, sample_clipped_normal, sample_positive_cauchy
-from de_gym.compiling import compiled
 from de_gym.evolution import draw_normals, draw_uniforms
 from de_gym.evolution.operators import pick_leading, rank_by_fitness
+from de_gym.machine.compiling import compiled
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.baselines.steps import current_to_pbest_trials, sample_clipped_normal, sample_positive_cauchy
-from de_gym.compiling import compiled
 from de_gym.evolution.operators import pick_leading, rank_by_fitness
+from de_gym.machine.compiling import compiled
 
 
 @compiled

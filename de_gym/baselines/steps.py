@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
-from de_gym.compiling import compiled
 from de_gym.evolution.operators import (
     cross_binomial,
     mutate_current_to_pbest,
@@ -16,6 +15,7 @@ from de_gym.evolution.operators import (
     pick_leading,
     repair_midpoint,
 )
+from de_gym.machine.compiling import compiled
 
 
 @compiled

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import Float32Array
-from de_gym.compiling import compiled
+from de_gym.machine.compiling import compiled
 
 TILE = 128  # outputs computed together: four rows of them stay in the first-level cache
 ROWS = 4  # rows computed together, so that a weight is loaded once for all of them

@@ -10,8 +10,8 @@ from types import MappingProxyType
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
-from de_gym.compiling import compiled
 from de_gym.controllers.affine import DEPTH, ROWS, affine, packed_bias, packed_weights, padded
+from de_gym.machine.compiling import compiled
 from de_gym.registry import lookup
 
 

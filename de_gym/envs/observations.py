@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
-from de_gym.compiling import compiled, switch
+from de_gym.machine.compiling import compiled, switch
 
 
 class Features(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from de_gym.compiling import compiled
+from de_gym.machine.compiling import compiled
 
 # The numbers are what the compiled code switches on.
 PBEST_SCHEDULES = {"linear": 0}

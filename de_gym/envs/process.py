@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from de_gym.compiling import compiled
 from de_gym.envs.observations import OBSERVATION_PARTS, empty_history
 from de_gym.envs.run_state import RunState
 from de_gym.envs.settings import EnvSettings
@@ -26,6 +25,7 @@ from de_gym.envs.stepping import (
     summarize,
 )
 from de_gym.evolution import KeyArray
+from de_gym.machine.compiling import compiled
 from de_gym.problems import ProblemBatch
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from de_gym.compiling import compiled, switch
+from de_gym.machine.compiling import compiled, switch
 
 # Errors below this count as solved in every published table of the benchmarks; differences below it mean nothing.
 ERROR_FLOOR = 1e-8

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
-from de_gym.compiling import compiled
 from de_gym.evolution import KeyArray
+from de_gym.machine.compiling import compiled
 
 
 class RunState(NamedTuple):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from de_gym.compiling import compiled, inlined
 from de_gym.envs.observations import (
     Features,
     fitness_histogram,
@@ -22,7 +21,8 @@ from de_gym.envs.pbest import num_pbest
 from de_gym.envs.rewards import reward
 from de_gym.envs.run_state import RunState, slice_runs
 from de_gym.evolution import KeyArray, Workspace, breed_all, make_workspace, select_better
-from de_gym.problems.kernel import evaluate_programs
+from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.kernel import evaluate_programs
 
 # Runs advanced together: few, so that they stay in the processor's inner caches from breeding to selection, and
 # enough that the code of each of these steps is not fetched anew for every run.

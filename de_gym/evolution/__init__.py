@@ -4,7 +4,7 @@ from de_gym.evolution.breeding import BOUND_REPAIRS, Workspace, breed_all, make_
 from de_gym.evolution.draws import draw_normals, draw_uniforms
 from de_gym.evolution.population import scale_to_bounds
 from de_gym.evolution.selection import select_better
-from de_gym.evolution.streams import KeyArray, draw_keys
+from de_gym.machine.streams import KeyArray, draw_keys
 
 __all__ = [
     "BOUND_REPAIRS",

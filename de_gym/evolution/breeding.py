@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.compiling import compiled, inlined
 from de_gym.evolution.coordinates import (
     move_to_pbest,
     positive_or_never,
@@ -17,12 +16,13 @@ from de_gym.evolution.coordinates import (
     to_mirror,
 )
 from de_gym.evolution.operators import pick_distinct_into, pick_index
-from de_gym.evolution.streams import NUM_STREAMS, KeyArray, fill_uniforms, seed_streams, whole_turns
-from de_gym.problems.lanes import ROW_WIDTH, choose, load_from, pointer_to, prefetch, store_from
+from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.lanes import ROW_WIDTH, choose, load_from, pointer_to, prefetch, store_from
+from de_gym.machine.streams import NUM_STREAMS, KeyArray, fill_uniforms, seed_streams, whole_turns
 
 if TYPE_CHECKING:
     from de_gym.evolution.coordinates import Number
-    from de_gym.problems.lanes import Pointer
+    from de_gym.machine.lanes import Pointer
 
 # Ways to bring a trial back into the box; the numbers are what the compiled code switches on.
 BOUND_REPAIRS = {"midpoint": 0, "clip": 1, "reflect": 2, "resample": 3}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from de_gym.compiling import inlined
-from de_gym.problems.lanes import choose
+from de_gym.machine.compiling import inlined
+from de_gym.machine.lanes import choose
 
 if TYPE_CHECKING:
-    from de_gym.problems.lanes import Lanes
+    from de_gym.machine.lanes import Lanes
 
 Number = TypeVar("Number", float, "Lanes")
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.compiling import compiled, inlined
 from de_gym.evolution.coordinates import (
     move_to_pbest,
     positive_or_never,
@@ -20,10 +19,11 @@ from de_gym.evolution.coordinates import (
     to_midpoint,
     to_mirror,
 )
-from de_gym.problems.lanes import pointer_to
+from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.lanes import pointer_to
 
 if TYPE_CHECKING:
-    from de_gym.problems.lanes import Pointer
+    from de_gym.machine.lanes import Pointer
 
 # Up to this size insertion is the faster of two stable sorts, the more so on populations that are nearly sorted.
 INSERTION_LIMIT = 128

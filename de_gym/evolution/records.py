@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.compiling import compiled
+from de_gym.machine.compiling import compiled
 
 # Errors below this are reported as zero, as the CEC competitions do.
 ZERO_ERROR = 1e-8

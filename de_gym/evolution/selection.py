@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.compiling import compiled, inlined
 from de_gym.evolution.operators import INSERTION_LIMIT, rank_by_fitness
-from de_gym.problems.lanes import ROW_WIDTH, load_from, pointer_to, store_from
+from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.lanes import ROW_WIDTH, load_from, pointer_to, store_from
 
 if TYPE_CHECKING:
-    from de_gym.problems.lanes import Pointer
+    from de_gym.machine.lanes import Pointer
 
 
 @compiled

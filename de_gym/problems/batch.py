@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.machine.kernel import evaluate_programs
 from de_gym.problems.base import Problem
-from de_gym.problems.kernel import evaluate_programs
 from de_gym.problems.programs import library
 
 _NO_ENTRY = -1

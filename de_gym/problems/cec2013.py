@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray
-from de_gym.problems import data, kernel
+from de_gym.machine import kernel
+from de_gym.problems import data
 from de_gym.problems.programs import Program
 from de_gym.problems.table import SuiteTable
 

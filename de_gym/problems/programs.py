@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.problems import kernel
+from de_gym.machine import kernel
 
 
 class Landscape(NamedTuple):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from de_gym.compiling import compiled, switch
 from de_gym.envs.rewards import REWARDS, reward
+from de_gym.machine.compiling import compiled, switch
 
 BEFORE, AFTER, INITIAL = np.array([4.0, 1e-9, 0.0]), np.array([1.0, 0.0, 0.0]), np.array([8.0, 2.0, 0.0])
 

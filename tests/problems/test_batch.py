@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from de_gym.problems import Problem, ProblemBatch, kernel, make_suite
+from de_gym.machine import kernel
+from de_gym.problems import Problem, ProblemBatch, make_suite
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from de_gym.arrays import FloatArray
-from de_gym.problems import kernel
+from de_gym.machine import kernel
 from de_gym.problems.programs import LANDSCAPES, Program, ProgramLibrary
 
 

@@ -120,7 +120,7 @@ def test_empty_and_repeated_selections_are_rejected():
 
 def test_importing_and_making_suites_compiles_nothing():
     code = (
-        "from de_gym.problems import make_suite, kernel\n"
+        "from de_gym.problems import make_suite; from de_gym.machine import kernel\n"
         "list(make_suite('cec2013', 10))\n"
         "assert not kernel.evaluate_programs.overloads, 'compiled at import'\n"
     )
@@ -130,7 +130,7 @@ def test_importing_and_making_suites_compiles_nothing():
 @pytest.mark.slow
 def test_later_processes_load_the_compiled_code(tmp_path):
     code = (
-        "from de_gym.problems import make_suite, kernel\n"
+        "from de_gym.problems import make_suite; from de_gym.machine import kernel\n"
         "problem = make_suite('cec2013', 10)[8]\n"
         "assert problem.evaluate(problem.optimal_position) == problem.optimum\n"
         "print(sum(kernel.evaluate_programs.stats.cache_hits.values()))\n"

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from de_gym.compiling import inlined
-from de_gym.problems.lanes import (
+from de_gym.machine.compiling import inlined
+from de_gym.machine.lanes import (
     choose,
     multiply_add,
     power_of_two,
@@ -22,7 +22,7 @@ from de_gym.problems.lanes import (
 )
 
 if TYPE_CHECKING:
-    from de_gym.problems.lanes import Lanes
+    from de_gym.machine.lanes import Lanes
 
 PI = 3.141592653589793
 PI_LOW = 1.2246467991473532e-16

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from de_gym.compiling import compiled, inlined
-from de_gym.evolution.words import lanes_of_bits, load_words, spread_word
-from de_gym.problems.lanes import WIDTH, store
+from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.lanes import WIDTH, store
+from de_gym.machine.words import lanes_of_bits, load_words, spread_word
 
 if TYPE_CHECKING:
-    from de_gym.problems.lanes import Pointer
+    from de_gym.machine.lanes import Pointer
 
 KeyArray = NDArray[np.uint64]
 

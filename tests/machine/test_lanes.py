@@ -7,7 +7,7 @@ import pytest
 from numba import njit
 from numba.core.errors import TypingError
 
-from de_gym.problems.lanes import (
+from de_gym.machine.lanes import (
     ROW_WIDTH,
     WIDTH,
     absolute,

@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 
-from de_gym.problems.lanes import LANES, WIDTH, fill_vector
+from de_gym.machine.lanes import LANES, WIDTH, fill_vector
 
 _INTEGER = ir.IntType(64)
 _INTEGERS = ir.VectorType(_INTEGER, WIDTH)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from de_gym.compiling import inlined, shared
-from de_gym.problems.elementary import (
+from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.elementary import (
     PI,
     exponential,
     fraction,
@@ -22,7 +22,7 @@ from de_gym.problems.elementary import (
     squared_sine,
     squared_sine_half_turns,
 )
-from de_gym.problems.lanes import (
+from de_gym.machine.lanes import (
     absolute,
     choose,
     load,
@@ -34,7 +34,7 @@ from de_gym.problems.lanes import (
 )
 
 if TYPE_CHECKING:
-    from de_gym.problems.lanes import Lanes, Pointer
+    from de_gym.machine.lanes import Lanes, Pointer
 
 E = math.e
 SCHWEFEL_OPTIMUM = 420.9687462275036

@@ -2,7 +2,7 @@ from typing import Protocol
 
 import numpy as np
 
-from de_gym.problems.lanes import Lanes, Pointer
+from de_gym.machine.lanes import Lanes, Pointer
 
 class Words(Protocol):
     def __add__(self, other: Words) -> Words: ...

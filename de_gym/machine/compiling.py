@@ -19,16 +19,15 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 # The layers that hold kernels, lowest first.
-_LAYERS = ("problems", "evolution", "envs", "baselines", "controllers")
+_LAYERS = ("machine", "problems", "evolution", "envs", "baselines", "controllers")
 
 
 @cache
 def _source_stamp(layer: str) -> tuple[float, int]:
     """Return a (time, size) pair that changes whenever a source file of the layer or of one below does."""
     layers = _LAYERS[: _LAYERS.index(layer) + 1] if layer in _LAYERS else _LAYERS
-    root = Path(__file__).parent
+    root = Path(__file__).parents[1]
     files = [path.stat() for name in layers for path in sorted((root / name).glob("*.py"))]
-    files.append(Path(__file__).stat())
     return max(file.st_mtime for file in files), sum(file.st_size for file in files)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from de_gym.compiling import shared
-from de_gym.problems.elementary import exponential, logarithm, power, sine
-from de_gym.problems.lanes import (
+from de_gym.machine.compiling import shared
+from de_gym.machine.elementary import exponential, logarithm, power, sine
+from de_gym.machine.lanes import (
     WIDTH,
     absolute,
     choose,
@@ -21,7 +21,7 @@ from de_gym.problems.lanes import (
 )
 
 if TYPE_CHECKING:
-    from de_gym.problems.lanes import Pointer
+    from de_gym.machine.lanes import Pointer
 
 
 @shared

@@ -7,8 +7,8 @@ import pytest
 from numba import njit
 from scipy import stats
 
-from de_gym.evolution.streams import NUM_STREAMS, draw_keys, fill_uniforms, seed_streams, split_mix, whole_turns
-from de_gym.problems.lanes import pointer_to
+from de_gym.machine.lanes import pointer_to
+from de_gym.machine.streams import NUM_STREAMS, draw_keys, fill_uniforms, seed_streams, split_mix, whole_turns
 
 GOLDEN = 0x9E3779B97F4A7C15
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.compiling import compiled, inlined, shared
-from de_gym.problems import functions, transforms
-from de_gym.problems.elementary import exponential
-from de_gym.problems.lanes import WIDTH, choose, gather, load, pointer_to, spread, square_root, store
+from de_gym.machine import landscapes, transforms
+from de_gym.machine.compiling import compiled, inlined, shared
+from de_gym.machine.elementary import exponential
+from de_gym.machine.lanes import WIDTH, choose, gather, load, pointer_to, spread, square_root, store
 
 if TYPE_CHECKING:
-    from de_gym.problems.lanes import Lanes, Pointer
+    from de_gym.machine.lanes import Lanes, Pointer
 
 NUM_REGISTERS = 5
 
@@ -77,40 +77,40 @@ def _landscape(
 ) -> Lanes:
     """Return the value of one landscape."""
     if operation == WEIGHTED_SQUARES:
-        return functions.weighted_squares(buffer, first, length, data, at)
+        return landscapes.weighted_squares(buffer, first, length, data, at)
     if operation == SUM_OF_POWERS:
-        return functions.sum_of_powers(buffer, first, length, data, at)
+        return landscapes.sum_of_powers(buffer, first, length, data, at)
     if operation == DIFFERENT_POWERS:
-        return functions.different_powers(buffer, first, length, data, at)
+        return landscapes.different_powers(buffer, first, length, data, at)
     if operation == ZAKHAROV:
-        return functions.zakharov(buffer, first, length, data, at)
+        return landscapes.zakharov(buffer, first, length, data, at)
     if operation == ROSENBROCK:
-        return functions.rosenbrock(buffer, first, length, data, at)
+        return landscapes.rosenbrock(buffer, first, length, data, at)
     if operation == GRIEWANK_ROSENBROCK:
-        return functions.griewank_rosenbrock(buffer, first, length, data, at)
+        return landscapes.griewank_rosenbrock(buffer, first, length, data, at)
     if operation == EXPANDED_SCHAFFER:
-        return functions.expanded_schaffer(buffer, first, length, data, at)
+        return landscapes.expanded_schaffer(buffer, first, length, data, at)
     if operation == SCHAFFER:
-        return functions.schaffer(buffer, first, length, data, at)
+        return landscapes.schaffer(buffer, first, length, data, at)
     if operation == ACKLEY:
-        return functions.ackley(buffer, first, length, data, at)
+        return landscapes.ackley(buffer, first, length, data, at)
     if operation == WEIERSTRASS:
-        return functions.weierstrass(buffer, first, length, data, at)
+        return landscapes.weierstrass(buffer, first, length, data, at)
     if operation == GRIEWANK:
-        return functions.griewank(buffer, first, length, data, at)
+        return landscapes.griewank(buffer, first, length, data, at)
     if operation == RASTRIGIN:
-        return functions.rastrigin(buffer, first, length, data, at)
+        return landscapes.rastrigin(buffer, first, length, data, at)
     if operation == SCHWEFEL:
-        return functions.schwefel(buffer, first, length, data, at)
+        return landscapes.schwefel(buffer, first, length, data, at)
     if operation == KATSUURA:
-        return functions.katsuura(buffer, first, length, data, at)
+        return landscapes.katsuura(buffer, first, length, data, at)
     if operation == HAPPYCAT:
-        return functions.happycat(buffer, first, length, data, at)
+        return landscapes.happycat(buffer, first, length, data, at)
     if operation == HGBAT:
-        return functions.hgbat(buffer, first, length, data, at)
+        return landscapes.hgbat(buffer, first, length, data, at)
     if operation == LEVY:
-        return functions.levy(buffer, first, length, data, at)
-    return functions.lunacek(buffer, first, length, data, at, other)
+        return landscapes.levy(buffer, first, length, data, at)
+    return landscapes.lunacek(buffer, first, length, data, at, other)
 
 
 @shared
