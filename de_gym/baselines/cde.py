@@ -19,12 +19,11 @@ from de_gym.evolution.operators import (
     cross_binomial,
     force_when_empty,
     mutate_from_base,
-    pick_distinct,
-    pick_leading,
     repair_midpoint,
     repair_reflect,
 )
 from de_gym.machine.compiling import compiled
+from de_gym.machine.picks import pick_distinct, pick_leading
 from de_gym.registry import lookup
 
 # What the compiled code switches on.

@@ -23,8 +23,10 @@ from de_gym.baselines.steps import (
     select_not_worse,
 )
 from de_gym.evolution import draw_uniforms
-from de_gym.evolution.operators import cross_binomial, pick_leading, rank_by_fitness, repair_reflect_once
+from de_gym.evolution.operators import cross_binomial, repair_reflect_once
 from de_gym.machine.compiling import compiled
+from de_gym.machine.ordering import rank_by_fitness
+from de_gym.machine.picks import pick_leading
 
 
 @dataclass(frozen=True, slots=True)

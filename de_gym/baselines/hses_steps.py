@@ -8,8 +8,8 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.baselines.cma_steps import CMAConstants, decompose, sample_steps, update_strategy
-from de_gym.evolution.operators import rank_by_fitness
 from de_gym.machine.compiling import compiled
+from de_gym.machine.ordering import rank_by_fitness
 
 
 @compiled

@@ -15,8 +15,9 @@ from de_gym.baselines.base import check_at_least, check_fraction
 from de_gym.baselines.population_based import PopulationOptimizer, PopulationState
 from de_gym.baselines.steps import current_to_pbest_trials, sample_clipped_normal, sample_positive_cauchy
 from de_gym.evolution import draw_normals, draw_uniforms
-from de_gym.evolution.operators import pick_leading, rank_by_fitness
 from de_gym.machine.compiling import compiled
+from de_gym.machine.ordering import rank_by_fitness
+from de_gym.machine.picks import pick_leading
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,6 @@ def _propose(
         rates = sample_clipped_normal(normals[run], np.full(size, mean_crossover_rate[run]), spread)
         pbest = rank_by_fitness(fitness[run])[pick_leading(row[size : 2 * size], num_pbest)]
         trials[run] = current_to_pbest_trials(
-            pool[:size],
             pool,
             size + archive_size[run],
             factors,

@@ -6,8 +6,9 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.baselines.steps import current_to_pbest_trials, sample_clipped_normal, sample_positive_cauchy
-from de_gym.evolution.operators import pick_leading, rank_by_fitness
 from de_gym.machine.compiling import compiled
+from de_gym.machine.ordering import rank_by_fitness
+from de_gym.machine.picks import pick_leading
 
 
 @compiled
@@ -81,7 +82,6 @@ def propose_trials(
         else:
             pbest = order[pick_leading(row[:size], num_pbest[run])]
         trials[run] = current_to_pbest_trials(
-            pool[:size],
             pool,
             size + archive_size[run],
             scale_factors[run],

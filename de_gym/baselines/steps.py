@@ -9,13 +9,12 @@ import numpy as np
 from de_gym.arrays import BoolArray, FloatArray, IntArray
 from de_gym.evolution.operators import (
     cross_binomial,
-    mutate_current_to_pbest,
     mutate_from_base,
-    pick_distinct,
-    pick_leading,
     repair_midpoint,
 )
+from de_gym.machine.breeding import trials_of_rows
 from de_gym.machine.compiling import compiled
+from de_gym.machine.picks import pick_distinct, pick_leading
 
 
 @compiled
@@ -55,7 +54,6 @@ def sample_clipped_normal(normals: FloatArray, means: FloatArray, spread: float)
 
 @compiled
 def current_to_pbest_trials(
-    parents: FloatArray,
     pool: FloatArray,
     pool_size: int,
     scale_factors: FloatArray,
@@ -69,7 +67,6 @@ def current_to_pbest_trials(
     """Return one run's trials of DE/current-to-pbest/1/bin, midpoint-repaired, shape (N, D).
 
     Args:
-        parents: Population, shape (N, D).
         pool: The population, followed by an archive or not; r2 points to its first ``pool_size`` rows.
         pool_size: Number of rows of ``pool`` in use.
         scale_factors: F, shape (N,).
@@ -80,12 +77,15 @@ def current_to_pbest_trials(
         lower: Shape (D,).
         upper: Shape (D,).
     """
-    size, dimension = parents.shape
-    others = pick_distinct(uniforms[: 2 * size].reshape(2, size), pool_size)
-    forced = pick_leading(uniforms[2 * size : 3 * size], dimension)
-    crossing = uniforms[3 * size :].reshape(size, dimension)
-    donors = mutate_current_to_pbest(parents, pool, scale_factors, pbest_weights, pbest, others[0], others[1])
-    return repair_midpoint(cross_binomial(parents, donors, crossover_rates, crossing, forced), parents, lower, upper)
+    size = len(pbest)
+    rows = np.empty((4, size), np.int64)
+    rows[0], rows[1] = np.arange(size), pbest
+    rows[2:] = pick_distinct(uniforms[: 2 * size].reshape(2, size), pool_size)
+    trials = np.empty((size, pool.shape[1]))
+    trials_of_rows(
+        pool, rows, pbest_weights, scale_factors, crossover_rates, uniforms[2 * size :], lower, upper, trials
+    )
+    return trials
 
 
 @compiled

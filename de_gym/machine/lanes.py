@@ -351,3 +351,13 @@ def gather(typing_context: Any, pointer: Any, start: Any, step: Any) -> Any:
         return lanes
 
     return LANES(pointer, types.int64, types.int64), generate
+
+
+@intrinsic
+def moved(typing_context: Any, pointer: Any, count: Any) -> Any:
+    """Return the address ``count`` numbers behind ``pointer``."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return _element(builder, *values)
+
+    return pointer(pointer, types.int64), generate

@@ -8,16 +8,10 @@ import pytest
 from de_gym.evolution.operators import (
     cross_binomial,
     force_when_empty,
-    mutate_current_to_pbest,
     mutate_from_base,
-    pick_distinct,
-    pick_leading,
-    rank_by_fitness,
-    repair_clip,
     repair_midpoint,
     repair_reflect,
     repair_reflect_once,
-    repair_resample,
 )
 
 POSITIONS = np.array([[0.0, 0.0], [1.0, 2.0], [3.0, -1.0], [5.0, 4.0]])
@@ -26,49 +20,6 @@ LOWER, UPPER = np.array([-10.0, -10.0]), np.array([10.0, 10.0])
 
 def indices(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
-
-
-def test_current_to_pbest_moves_towards_pbest_and_along_the_difference():
-    donors = mutate_current_to_pbest(
-        POSITIONS,
-        POSITIONS,
-        np.full(4, 0.5),
-        np.full(4, 0.5),
-        indices(1, 0, 0, 0),
-        indices(2, 3, 1, 1),
-        indices(3, 2, 3, 2),
-    )
-    # x_0 + 0.5 (x_1 - x_0) + 0.5 (x_2 - x_3), and so on
-    np.testing.assert_allclose(donors, [[-0.5, -1.5], [1.5, 3.5], [-0.5, -1.5], [1.5, 3.5]])
-
-
-def test_pbest_weight_applies_to_the_pull_alone():
-    donors = mutate_current_to_pbest(
-        POSITIONS,
-        POSITIONS,
-        np.full(4, 0.5),
-        np.full(4, 1.0),
-        indices(1, 1, 1, 1),
-        indices(2, 2, 3, 2),
-        indices(3, 3, 0, 0),
-    )
-    # with weight 1 every donor is x_1 + 0.5 (x_r1 - x_r2)
-    np.testing.assert_allclose(donors, [[0.0, -0.5], [0.0, -0.5], [3.5, 4.0], [2.5, 1.5]])
-
-
-def test_current_to_pbest_takes_its_second_index_from_the_archive():
-    pool = np.vstack([POSITIONS, [[100.0, 200.0]]])
-    donors = mutate_current_to_pbest(
-        POSITIONS, pool, np.ones(4), np.zeros(4), indices(0, 0, 0, 0), indices(1, 0, 0, 0), indices(4, 4, 4, 4)
-    )
-    np.testing.assert_allclose(donors[0], [1.0 - 100.0, 2.0 - 200.0])
-
-
-def test_zero_scale_factor_leaves_parents_unchanged():
-    same = mutate_current_to_pbest(
-        POSITIONS, POSITIONS, np.zeros(4), np.zeros(4), indices(0, 0, 0, 0), indices(1, 2, 3, 0), indices(2, 3, 0, 1)
-    )
-    np.testing.assert_array_equal(same, POSITIONS)
 
 
 def test_rand_1_adds_one_scaled_difference_to_a_random_base():
@@ -124,10 +75,6 @@ def test_midpoint_repair_lands_between_parent_and_violated_bound():
     np.testing.assert_array_equal(repair_midpoint(trials, parents, LOWER, UPPER), [[-7.0, 5.0], [7.0, 8.0]])
 
 
-def test_clip_repair_lands_on_the_violated_bound():
-    np.testing.assert_array_equal(repair_clip(np.array([[-30.0, 12.0]]), LOWER, UPPER), [[-10.0, 10.0]])
-
-
 @pytest.mark.parametrize(
     ("value", "mirrored"), [(12.0, 8.0), (-11.0, -9.0), (31.0, -9.0), (-35.0, 5.0), (50.0, 10.0), (10.0, 10.0)]
 )
@@ -148,43 +95,3 @@ def test_a_coordinate_is_forced_only_where_crossover_takes_none():
     uniforms = np.array([[0.9, 0.4], [0.9, 0.8], [0.0, 0.0]])
     forced = force_when_empty(uniforms, np.array([0.5, 0.5, 0.0]), np.array([0.9, 0.9, 0.2]))
     np.testing.assert_array_equal(forced, [-1, 1, 0])
-
-
-def test_resample_repair_redraws_outside_coordinates_alone():
-    uniforms = np.array([[0.25, 0.75]])
-    np.testing.assert_array_equal(repair_resample(np.array([[11.0, 3.0]]), uniforms, LOWER, UPPER), [[-5.0, 3.0]])
-
-
-@pytest.mark.parametrize(("population_size", "num_picks", "pool_size"), [(4, 2, 4), (4, 3, 4), (5, 4, 5), (6, 2, 9)])
-def test_picked_indices_are_distinct_and_uniform(rng, population_size, num_picks, pool_size):
-    counts = np.zeros((num_picks, population_size, pool_size))
-    repeats = 3000
-    for _ in range(repeats):
-        picked = pick_distinct(rng.random((num_picks, population_size)), pool_size)
-        everyone = np.vstack([np.arange(population_size), picked])
-        for individual in range(population_size):
-            assert len(set(everyone[:, individual])) == num_picks + 1
-        for pick in range(num_picks):
-            counts[pick, np.arange(population_size), picked[pick]] += 1
-    for pick in range(num_picks):
-        reachable = pool_size if pick == num_picks - 1 else population_size
-        assert counts[pick, :, reachable:].sum() == 0
-        for individual in range(population_size):
-            others = np.delete(np.arange(reachable), individual)
-            assert counts[pick, individual, individual] == 0
-            if pick == 0 or reachable == population_size:
-                np.testing.assert_allclose(
-                    counts[pick, individual, others] / repeats, 1 / (reachable - 1), atol=5 / np.sqrt(repeats)
-                )
-
-
-def test_largest_uniform_stays_inside_the_population():
-    almost_one = np.nextafter(1.0, 0.0)
-    assert pick_leading(np.full(3, almost_one), 50).max() == 49
-    picked = pick_distinct(np.full((2, 50), almost_one), 50)
-    assert picked.max() == 49
-
-
-def test_ranking_is_stable_and_puts_infinity_last():
-    order = rank_by_fitness(np.array([2.0, np.inf, 1.0, 2.0, np.inf, 1.0]))
-    np.testing.assert_array_equal(order, [2, 5, 0, 3, 1, 4])

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from de_gym.machine.lanes import load, pointer_to, store
 from de_gym.machine import elementary
+from de_gym.machine.lanes import load, pointer_to, store
 
 NUM_POINTS = 1600
 

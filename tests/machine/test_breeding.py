@@ -21,7 +21,9 @@ from de_gym.evolution import (
     scale_to_bounds,
     select_better,
 )
-from de_gym.evolution.breeding import breed, find_places, num_uniforms
+from de_gym.machine.breeding import TrialNumbers, breed_run, num_uniforms, trials_of_rows
+from de_gym.machine.lanes import moved, pointer_to
+from de_gym.machine.picks import pick_distinct, pick_leading
 
 
 class Population(NamedTuple):
@@ -86,8 +88,11 @@ def bred(parents, actions, num_pbest, uniforms, lower, upper, repair) -> np.ndar
 @njit
 def _breed_once(positions, order, actions, num_pbest, lower, upper, repair, workspace, trials):
     _, size, dimension = positions.shape
-    places = find_places(positions, order, actions, lower, upper, trials, workspace)
-    breed(0, size, dimension, num_pbest, repair, places)
+    factors, uniforms = pointer_to(actions), pointer_to(workspace.uniforms)
+    rates, crossing = moved(factors, size), moved(uniforms, 4 * size)
+    bounds, rows = (pointer_to(lower), pointer_to(upper)), pointer_to(workspace.picks)
+    numbers = TrialNumbers(pointer_to(positions), rows, factors, factors, rates, crossing, *bounds, pointer_to(trials))
+    breed_run(size, dimension, num_pbest, repair, pointer_to(order), uniforms, pointer_to(workspace.taken), numbers)
 
 
 def test_generation_by_hand():
@@ -118,22 +123,44 @@ def test_one_pass_equals_the_operators_one_after_the_other(repair, dimension):
     actions[size], actions[size + 1] = 0.0, 1.0
     uniforms = rng.random(uniforms_for(size, dimension, repair))
     lower, upper = np.full(dimension, -1.0), np.full(dimension, 1.0)
-    pbest = operators.pick_leading(uniforms[:size], num_pbest)
-    r1, r2 = operators.pick_distinct(uniforms[size : 3 * size].reshape(2, size), size)
-    factors, rates = actions[:size], actions[size:]
-    donors = operators.mutate_current_to_pbest(parents, parents, factors, factors, pbest, r1, r2)
-    forced = operators.pick_leading(uniforms[3 * size : 4 * size], dimension)
+    pbest = pick_leading(uniforms[:size], num_pbest)
+    r1, r2 = pick_distinct(uniforms[size : 3 * size].reshape(2, size), size)
+    factors, rates = actions[:size, None], actions[size:, None]
+    donors = parents + factors * (parents[pbest] - parents) + factors * (parents[r1] - parents[r2])
     crossing = uniforms[4 * size :].reshape(-1, size, dimension)
-    trials = operators.cross_binomial(parents, donors, rates, crossing[0], forced)
-    repaired = {
-        "midpoint": lambda: operators.repair_midpoint(trials, parents, lower, upper),
-        "clip": lambda: operators.repair_clip(trials, lower, upper),
+    taken = (crossing[0] <= rates) & (rates > 0.0)
+    taken[np.arange(size), (uniforms[3 * size : 4 * size] * dimension).astype(int)] = True
+    trials = np.where(taken, donors, parents)
+    bounds = np.where(trials < lower, lower, upper)
+    outside = {
+        "midpoint": lambda: 0.5 * (parents + bounds),
+        "clip": lambda: bounds,
         "reflect": lambda: operators.repair_reflect(trials, lower, upper),
-        "resample": lambda: operators.repair_resample(trials, crossing[1], lower, upper),
+        "resample": lambda: lower + crossing[-1] * (upper - lower),
     }[repair]()
+    repaired = np.where((trials < lower) | (trials > upper), outside, trials)
     assert (trials != repaired).any()
     ours = bred(parents, actions, num_pbest, uniforms, lower, upper, BOUND_REPAIRS[repair])
     np.testing.assert_array_equal(ours, repaired)
+
+
+@njit
+def _of_rows(pool, rows, weights, factors, rates, uniforms, lower, upper, trials):
+    trials_of_rows(pool, rows, weights, factors, rates, uniforms, lower, upper, trials)
+
+
+@pytest.mark.parametrize("dimension", [2, 4, 7])
+def test_rows_of_an_archive_and_a_weight_of_the_pull(dimension):
+    pool = np.random.default_rng(4).uniform(-1, 1, (9, dimension))
+    rows = np.array([[0, 1, 2], [1, 0, 0], [2, 2, 1], [8, 6, 3]])  # r2 stands behind a population of six
+    weights, factors, trials = np.array([0.3, 0.7, 0.0]), np.array([0.5, 0.1, 0.0]), np.empty((3, dimension))
+    bounds = np.full(dimension, -9.0), np.full(dimension, 9.0)
+    _of_rows(pool, rows, weights, factors, np.ones(3), np.full(3 * (1 + dimension), 0.5), *bounds, trials)
+    parents, best, plus, minus = pool[rows]
+    np.testing.assert_array_equal(
+        trials, parents + weights[:, None] * (best - parents) + factors[:, None] * (plus - minus)
+    )
+    np.testing.assert_array_equal(trials[2], pool[2])  # neither pull nor difference
 
 
 def test_selection_keeps_the_better_accepts_ties_and_sorts():

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.operators import INSERTION_LIMIT, rank_by_fitness
 from de_gym.machine.compiling import compiled, inlined
 from de_gym.machine.lanes import ROW_WIDTH, load_from, pointer_to, store_from
+from de_gym.machine.ordering import INSERTION_LIMIT, is_better, is_not_worse, rank_by_fitness
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
@@ -46,13 +46,13 @@ def select_better(
         for at in range(first, first + size):
             # Written for all and kept for some: a branch would be mispredicted as often as it is taken.
             winners[num_better] = at
-            num_better += offered[at] <= values[at]
+            num_better += is_not_worse(offered[at], values[at])
         for index in range(num_better):
             at = winners[index]
             value, row, slot = offered[at], rows[at], at
-            _copy_row(source, at * dimension, target, (first + row) * dimension, dimension)
+            copy_row(source, at * dimension, target, (first + row) * dimension, dimension)
             # Insertion keeps equals in their order. Parents that survive need none: those before got no worse.
-            while size <= INSERTION_LIMIT and slot > first and values[slot - 1] > value:
+            while size <= INSERTION_LIMIT and slot > first and is_better(value, values[slot - 1]):
                 values[slot], rows[slot] = values[slot - 1], rows[slot - 1]
                 slot -= 1
             values[slot], rows[slot] = value, row
@@ -69,9 +69,7 @@ def _sort(order: IntArray, fitness: FloatArray) -> None:
 
 
 @inlined
-def _copy_row(
-    source: Pointer[float], source_start: int, target: Pointer[float], target_start: int, length: int
-) -> None:
+def copy_row(source: Pointer[float], source_start: int, target: Pointer[float], target_start: int, length: int) -> None:
     """Copy one row, its last numbers by a block that overlaps the one before."""
     if length < ROW_WIDTH:
         for j in range(length):
