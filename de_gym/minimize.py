@@ -16,8 +16,8 @@ from scipy.optimize import Bounds, OptimizeResult
 from de_gym.arrays import FloatArray
 from de_gym.baselines import BASELINES, Optimizer
 from de_gym.controllers import ControlledDE, Controller, default_controller, load
-from de_gym.envs.settings import default_max_evaluations
 from de_gym.problems import Problem, ProblemBatch
+from de_gym.problems.budgets import default_max_evaluations
 from de_gym.registry import lookup
 
 Objective = Callable[..., Any]

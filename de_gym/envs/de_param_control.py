@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import Float32Array, FloatArray
 from de_gym.envs import process
+from de_gym.envs.actions import check_actions
 from de_gym.envs.rendering import RunPicture, Window, new_figure, to_pixels
-from de_gym.envs.run_state import RunState, ranked_positions
-from de_gym.envs.task import Task, TaskOptions, check_actions, check_options, make_task
+from de_gym.envs.state import RunState, ranked_positions
+from de_gym.envs.task import Task, check_options, make_task
 from de_gym.evolution import KeyArray, draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.problems import ProblemBatch
 
@@ -47,6 +48,10 @@ class DEParamControlEnv(gym.Env[Float32Array, Float32Array]):
     |---|---|
     | 0 .. N-1 | scale factor F of the individual of rank 1 (best) .. N (worst) |
     | N .. 2N-1 | crossover rate CR of the individual of rank 1 .. N |
+
+    With `action="knots"` the action is F at five ranks from the best to the worst, then CR at five, interpolated in
+    between: `Box(0, 1, (10,))`. With `action="mean_and_spread"` it is mean F, spread of F, mean CR and spread of CR,
+    and the environment draws the individuals' numbers around them: `Box(0, 1, (4,))`.
 
     ## Observation Space
     `Box(0, 1, (N + 2b,), float32)`; with `histogram="counts"` the histogram entries reach N.
@@ -91,6 +96,9 @@ class DEParamControlEnv(gym.Env[Float32Array, Float32Array]):
     | `max_generations` | `50` | generation limit T; `None` for none |
     | `max_evaluations` | `None` | evaluation budget; 10 000 n by default |
     | `target_error` | `1e-8` | error below which a run is solved |
+    | `shell` | `"pbest"` | `"l-shade"` adds an archive of beaten parents and lets the population shrink linearly to \
+4; N is then its first size, and ranks beyond the living have no effect and are observed as 1 |
+    | `action` | `"by_rank"` | also `"knots"`, `"mean_and_spread"`: see Action Space |
     | `pbest` | `"linear"` | share of the population that may be p-best: all of it falling to the best two as the \
 budget is spent, or a constant fraction |
     | `bound_repair` | `"midpoint"` | also `"clip"`, `"reflect"`, `"resample"` |
@@ -108,7 +116,7 @@ budget is spent, or a constant fraction |
 
     metadata = {"render_modes": ["human", "rgb_array"], "render_fps": 10}  # noqa: RUF012  # Gymnasium's declaration
 
-    def __init__(self, *, render_mode: str | None = None, **options: Unpack[TaskOptions]) -> None:
+    def __init__(self, *, render_mode: str | None = None, **options: Any) -> None:
         """Build the environment; ``options`` are the Arguments of the class docstring."""
         check_render_mode(render_mode, self.metadata["render_modes"])
         self.task = make_task(**options)
@@ -116,7 +124,7 @@ budget is spent, or a constant fraction |
         self.render_mode = render_mode
         self._problems: ProblemBatch | None = None
         self._state: RunState | None = None
-        self._actions = np.empty((1, 2 * self.task.settings.population_size))
+        self._actions = np.empty((1, self.task.settings.action_size))
         self._function = 0
         self._picture: RunPicture | None = None
         self._window: Window | None = None
@@ -138,13 +146,11 @@ budget is spent, or a constant fraction |
         fitness = self._problems.evaluate(positions)
         state = process.start(positions, fitness, self._problems.optimum, keys, self.task.settings)
         self._state = state
-        if self.render_mode is not None:
-            self._picture = RunPicture(
-                self.task.problems[index], ranked_positions(state)[0], float(state.best_error[0])
-            )
-            self._render_if_human()
         started = process.describe(state, self.task.settings)
         *_, best_error, best_fitness = started.figures[:, 0].tolist()
+        if self.render_mode is not None:
+            self._picture = RunPicture(self.task.problems[index], ranked_positions(state)[0], best_error)
+            self._render_if_human()
         return started.observations[0], self._info(started, best_error, best_fitness)
 
     def step(self, action: ArrayLike) -> tuple[Float32Array, float, bool, bool, dict[str, Any]]:
@@ -155,12 +161,14 @@ budget is spent, or a constant fraction |
         actions = self._actions
         check_actions(action, actions[0])
         state = self._state
+        if self._picture is not None:
+            self._picture.set_parameters(settings.action_map.expand(actions, state.runs, settings.capacity)[0].copy())
         outcome = process.advance(state, self._problems, actions, settings)
         reward, *step_figures, best_error, best_fitness = outcome.figures[:, 0].tolist()
         terminated, truncated = outcome.flags[:, 0].tolist()
         self._state = None if terminated or truncated else state
         if self._picture is not None:
-            self._picture.record(ranked_positions(state)[0], float(state.best_error[0]), actions[0].copy())
+            self._picture.record(ranked_positions(state)[0], best_error)
             self._render_if_human()
         info = self._info(outcome, best_error, best_fitness)
         info.update(zip(STEP_FIGURES, step_figures, strict=True))
@@ -215,7 +223,7 @@ def make_spaces(task: Task) -> tuple[Any, Any]:
     """Return the observation and action space of one run, both a ``Box`` of float32."""
     high = process.observation_high(task.settings)
     observation_space = Box(np.zeros_like(high), high, dtype=np.float32)
-    return observation_space, Box(0.0, 1.0, (2 * task.settings.population_size,), np.float32)
+    return observation_space, Box(0.0, 1.0, (task.settings.action_size,), np.float32)
 
 
 def draw_start(task: Task, rng: np.random.Generator, number: object | None) -> tuple[int, FloatArray, KeyArray]:
@@ -224,6 +232,6 @@ def draw_start(task: Task, rng: np.random.Generator, number: object | None) -> t
     All are drawn whatever is fixed, so that fixing one does not change the others.
     """
     drawn = int(rng.integers(len(task.problems)))
-    uniforms = draw_uniforms([rng], task.settings.population_size, task.dimension)[0]
+    uniforms = draw_uniforms([rng], task.settings.capacity, task.dimension)[0]
     keys = draw_keys([rng])
     return (drawn if number is None else task.position_of(number)), uniforms, keys

@@ -1,31 +1,33 @@
-"""The Markov decision process of R runs: start, breed, absorb, advance, observe; functions of a ``RunState``.
+"""The Markov decision process of R runs: start, breed, select, advance, observe; functions of a ``RunState``.
 
 The environments and the controlled optimiser are thin shells on these.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import warnings
+from typing import NamedTuple
 
 import numpy as np
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from de_gym.envs.observations import OBSERVATION_PARTS, empty_history
-from de_gym.envs.run_state import RunState
+from de_gym.envs.features import FEATURES, empty_history
 from de_gym.envs.settings import EnvSettings
+from de_gym.envs.state import RUN, RunState
 from de_gym.envs.stepping import (
+    BEST_ERROR,
     NUM_FIGURES,
-    absorb_runs,
     advance_runs,
     average_actions,
     breed_runs,
     describe_runs,
     judge_runs,
     observe_runs,
+    select_runs,
     summarize,
 )
-from de_gym.evolution import KeyArray
 from de_gym.machine.compiling import compiled
+from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
 
 
@@ -64,26 +66,23 @@ def start(
         keys: What each run's random numbers follow from, shape (R,).
         settings: The decision process.
     """
-    num_runs, size, _ = positions.shape
+    num_runs, size, dimension = positions.shape
+    num_archived = round(settings.population.archive_share * size)
     order = np.argsort(fitness, axis=1, kind="stable")
     sorted_fitness = np.take_along_axis(fitness, order, axis=1)
+    runs = np.zeros(num_runs, RUN)
+    runs["key"], runs["evaluations"], runs["size"] = keys, size, size
+    runs["reference"], runs["has_optimum"] = _find_reference(sorted_fitness, optimum), np.isfinite(optimum)
     state = RunState(
-        positions=np.array(positions, dtype=np.float64, order="C"),
+        runs=runs,
+        positions=np.concatenate([positions, np.zeros((num_runs, num_archived, dimension))], axis=1),
         order=order,
         fitness=sorted_fitness,
-        evaluations=np.full(num_runs, size, np.int64),
-        generation=np.zeros(num_runs, np.int64),
-        num_successes=np.zeros(num_runs, np.int64),
         history=empty_history(num_runs, settings.num_bins, settings.history_window),
         histogram=np.empty((num_runs, settings.num_bins)),
-        best_error=np.empty(num_runs),
-        initial_error=np.empty(num_runs),
-        reference=_find_reference(sorted_fitness, optimum),
-        has_optimum=np.isfinite(optimum),
-        keys=keys,
     )
-    summarize(state.fitness, state.histogram, state.best_error, state.reference, np.empty(fitness.shape))
-    state.initial_error[:] = state.best_error
+    summarize(state, np.empty(fitness.shape))
+    runs["initial_error"] = runs["best_error"]
     return state
 
 
@@ -109,8 +108,8 @@ def _find_reference(fitness: FloatArray, optimum: FloatArray) -> FloatArray:
 
 def breed(
     state: RunState, actions: FloatArray, settings: EnvSettings, lower: FloatArray, upper: FloatArray
-) -> FloatArray:
-    """Return the trials of one generation, shape (R, N, D).
+) -> tuple[FloatArray, IntArray]:
+    """Return the trials of one generation, shape (T, D), and where each run's begin, shape (R + 1,).
 
     Args:
         state: R runs.
@@ -119,72 +118,98 @@ def breed(
         lower: Lower bounds of each run's problem, shape (R, D).
         upper: Upper bounds of each run's problem, shape (R, D).
     """
-    codes = settings.codes
-    schedule = codes.pbest_schedule, codes.pbest_constant, codes.max_evaluations
-    return breed_runs(state, actions, lower, upper, codes.bound_repair, *schedule)
+    return breed_runs(state, actions, lower, upper, settings.codes)
 
 
-def absorb(state: RunState, trials: FloatArray, trial_fitness: FloatArray, settings: EnvSettings) -> None:
-    """Turn the state into that of one generation later, given the trials (R, N, D) and their values (R, N)."""
-    absorb_runs(
-        state,
-        np.ascontiguousarray(trials, dtype=np.float64),
-        np.ascontiguousarray(trial_fitness, dtype=np.float64),
-        settings.codes.has_window,
-    )
+def select(
+    state: RunState, starts: IntArray, trials: FloatArray, trial_fitness: FloatArray, settings: EnvSettings
+) -> None:
+    """Turn the state into that of one generation later, given the trials of ``breed`` and their values (T,)."""
+    select_runs(state, starts, trials, trial_fitness, settings.codes)
 
 
 def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
-    """Turn the state into that of one generation later, by actions (R, 2N) in [0, 1]."""
+    """Turn the state into that of one generation later, by checked actions (R, A) in [0, 1]."""
+    parameters = settings.action_map.expand(actions, state.runs, settings.capacity)
     programs = problems.programs
     if programs is None:
-        return _advance_apart(state, problems, actions, settings)
-    num_runs, _, dimension = state.positions.shape
-    arrays = (
-        np.empty((NUM_FIGURES, num_runs)),
-        np.empty((2, num_runs), np.int64),
-        np.empty((2, num_runs), np.bool_),
-        np.empty((num_runs, dimension)),
-        np.empty((num_runs, settings.observation_size), np.float32),
+        return _advance_apart(state, problems, parameters, settings)
+    outcome = _empty_outcome(state, settings)
+    num_ended, num_mistaken = advance_runs(
+        *state,
+        parameters,
+        problems.lower,
+        problems.upper,
+        *programs,
+        settings.codes,
+        settings.parts,
+        outcome.figures,
+        outcome.counts,
+        outcome.flags,
+        outcome.best_positions,
+        outcome.observations,
     )
-    arguments: list[Any] = [*state, actions, problems.lower, problems.upper, *programs, *settings.codes, *arrays]
-    return Outcome(*arrays, advance_runs(*arguments))
-
-
-def _advance_apart(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
-    """Do what ``advance_runs`` does, step by step, where some problem is a Python function."""
-    codes, error_before = settings.codes, state.best_error.copy()
-    trials = breed(state, actions, settings, problems.lower, problems.upper)
-    absorb(state, trials, problems.evaluate(trials), settings)
-    outcome = describe(state, settings)
-    average_actions(actions, outcome.figures)
-    limits = codes.max_evaluations, codes.max_generations, codes.target_error
-    num_ended = judge_runs(state, error_before, codes.reward, *limits, outcome.figures, outcome.flags)
+    if num_mistaken:
+        _warn_of_mistaken_optimum(num_mistaken)
     return outcome._replace(num_ended=num_ended)
+
+
+def _empty_outcome(state: RunState, settings: EnvSettings) -> Outcome:
+    """Return an outcome whose arrays are to be written."""
+    num_runs, _, dimension = state.positions.shape
+    return Outcome(
+        figures=np.empty((NUM_FIGURES, num_runs)),
+        counts=np.empty((2, num_runs), np.int64),
+        flags=np.zeros((2, num_runs), np.bool_),
+        best_positions=np.empty((num_runs, dimension)),
+        observations=np.empty((num_runs, settings.observation_size), np.float32),
+        num_ended=0,
+    )
+
+
+def _advance_apart(state: RunState, problems: ProblemBatch, parameters: FloatArray, settings: EnvSettings) -> Outcome:
+    """Do what ``advance_runs`` does, step by step, where some problem is a Python function."""
+    error_before, means = state.runs["best_error"].copy(), np.empty((NUM_FIGURES, len(state.runs)))
+    average_actions(state.runs, parameters, means)
+    trials, starts = breed(state, parameters, settings, problems.lower, problems.upper)
+    select(state, starts, trials, problems.evaluate_ragged(trials, starts), settings)
+    outcome = describe(state, settings)
+    outcome.figures[:BEST_ERROR] = means[:BEST_ERROR]
+    num_ended, num_mistaken = judge_runs(state, error_before, settings.codes, outcome.figures, outcome.flags)
+    if num_mistaken:
+        _warn_of_mistaken_optimum(num_mistaken)
+    return outcome._replace(num_ended=num_ended)
+
+
+def _warn_of_mistaken_optimum(num_mistaken: int) -> None:
+    warnings.warn(
+        f"A value below the stated minimum was found in {num_mistaken} run(s): the `optimum` of the problem is wrong. "
+        f"The run goes on as if no minimum were known.",
+        RuntimeWarning,
+        stacklevel=5,
+    )
 
 
 def describe(state: RunState, settings: EnvSettings) -> Outcome:
     """Return the outcome of having done nothing: a description of the state, and zeros."""
-    num_runs, _, dimension = state.positions.shape
-    figures, flags = np.zeros((NUM_FIGURES, num_runs)), np.zeros((2, num_runs), np.bool_)
-    counts, best_positions = np.empty((2, num_runs), np.int64), np.empty((num_runs, dimension))
-    describe_runs(state, figures, counts, best_positions)
-    return Outcome(figures, counts, flags, best_positions, observe(state, settings), 0)
+    outcome = _empty_outcome(state, settings)
+    outcome.figures[:BEST_ERROR] = 0.0
+    describe_runs(state, outcome.figures, outcome.counts, outcome.best_positions)
+    observe_runs(state, settings.codes, settings.parts, outcome.observations)
+    return outcome
 
 
 def observe(state: RunState, settings: EnvSettings) -> Float32Array:
     """Return the observations, a fresh array of shape (R, O)."""
-    codes = settings.codes
-    observations = np.empty((len(state.keys), settings.observation_size), np.float32)
-    observe_runs(state, codes.has_window, codes.parts, codes.bin_scale, observations)
+    observations = np.empty((len(state.runs), settings.observation_size), np.float32)
+    observe_runs(state, settings.codes, settings.parts, observations)
     return observations
 
 
 def observation_high(settings: EnvSettings) -> Float32Array:
     """Return the upper bound of every entry of an observation, shape (O,)."""
-    highs = []
+    bin_scale, highs = float(settings.codes["bin_scale"][0]), []
     for name in settings.observation:
-        part = OBSERVATION_PARTS[name]
-        size = part.size(settings.population_size, settings.num_bins)
-        highs.append(np.full(size, part.high(settings.codes.bin_scale), np.float32))
+        size = FEATURES[name].size(settings.capacity, settings.num_bins)
+        highs.append(np.full(size, FEATURES[name].high(bin_scale), np.float32))
     return np.concatenate(highs)

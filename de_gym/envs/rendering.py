@@ -23,11 +23,14 @@ class RunPicture:
         self._errors = [error]
         self._scale_factors = self._crossover_rates = np.empty(0)
 
-    def record(self, positions: FloatArray, error: float, action: FloatArray) -> None:
-        """Add a generation: its population (N, D), best error, and the action (2N,) that led to it."""
+    def set_parameters(self, parameters: FloatArray) -> None:
+        """Take F and CR by rank, shape (2N,), of the generation that follows."""
+        self._scale_factors, self._crossover_rates = np.split(parameters, 2)
+
+    def record(self, positions: FloatArray, error: float) -> None:
+        """Add a generation: its population (N, D) and best error."""
         self._positions = positions
         self._errors.append(error)
-        self._scale_factors, self._crossover_rates = np.split(action, 2)
 
     def draw(self, figure: Any) -> None:
         """Draw the run so far on a matplotlib figure."""

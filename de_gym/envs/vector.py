@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -13,11 +13,13 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from de_gym.checks import whole
 from de_gym.envs import process
+from de_gym.envs.actions import check_actions
 from de_gym.envs.de_param_control import STEP_FIGURES, check_render_mode, draw_start, make_spaces
-from de_gym.envs.run_state import RunState, put_runs, take_runs
+from de_gym.envs.state import RunState, put_runs, take_runs
 from de_gym.envs.stepping import REWARD
-from de_gym.envs.task import TaskOptions, check_actions, check_options, make_task
+from de_gym.envs.task import check_options, make_task
 from de_gym.evolution import scale_to_bounds
 from de_gym.problems import ProblemBatch
 from de_gym.registry import lookup
@@ -57,11 +59,10 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         assignment: str = "random",
         shared_start: bool = False,
         render_mode: str | None = None,
-        **options: Unpack[TaskOptions],
+        **options: Any,
     ) -> None:
         """Build R runs; ``options`` are the Arguments of ``DEParamControlEnv``."""
-        if num_envs < 1:
-            raise ValueError(f"`num_envs` must be at least 1, got {num_envs}.")
+        num_envs = whole("num_envs", num_envs, 1)
         check_render_mode(render_mode, [])
         self.task = make_task(**options)
         lookup("assignment", assignment, ASSIGNMENTS)
@@ -86,7 +87,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         self._problems: ProblemBatch | None = None
         self._state: RunState | None = None
         # Kept, because asking the system for fresh memory costs more than copying the actions.
-        self._actions = np.empty((num_envs, 2 * self.task.settings.population_size))
+        self._actions = np.empty((num_envs, self.task.settings.action_size))
         self._ended = np.zeros(0, np.int64)  # runs that wait for their restart
 
     def reset(
@@ -163,7 +164,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         """Start new episodes in the given runs and leave all others untouched."""
         task = self.task
         fixed = self._one_per_run(numbers)
-        uniforms = np.empty((len(runs), task.settings.population_size, task.dimension))
+        uniforms = np.empty((len(runs), task.settings.capacity, task.dimension))
         keys = np.empty(len(runs), np.uint64)
         for row, run in enumerate(runs):
             drawn, uniforms[row], keys[row : row + 1] = draw_start(task, self._rngs[run], fixed[run])

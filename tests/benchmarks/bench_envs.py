@@ -27,7 +27,8 @@ def cpu_seconds(work: Callable[[], object], number: int) -> float:
 def next_trials(env: DEParamControlEnv | DEParamControlVectorEnv, actions: np.ndarray) -> np.ndarray:
     """Return the points (R, N, D) that the next step with these actions would evaluate."""
     lower, upper = env._problems.lower, env._problems.upper
-    return process.breed(env._state, actions.astype(np.float64), env.task.settings, lower, upper)
+    trials, _ = process.breed(env._state, actions.astype(np.float64), env.task.settings, lower, upper)
+    return trials.reshape(len(actions), -1, lower.shape[1])
 
 
 def bench_vector(num_envs: int = 400) -> tuple[float, float]:
