@@ -11,14 +11,15 @@ from de_gym.arrays import FloatArray, IntArray
 from de_gym.baselines import GenerationParameters, Optimizer
 from de_gym.controllers.base import Controller, check_population_size
 from de_gym.controllers.recurrent import RecurrentController
-from de_gym.envs import process
+from de_gym.envs import parameter_process as process
 from de_gym.envs.actions import check_actions
+from de_gym.envs.process import take_runs
 from de_gym.envs.settings import EnvSettings
-from de_gym.envs.state import RunState, ranked_positions, take_runs
+from de_gym.envs.state import RunState, ranked_positions
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
 
 # What a controller's actions depend on; the rest of an environment's arguments say when and how it is trained.
-_PROCESS_SETTINGS = ("num_bins", "history_window", "histogram", "observation", "pbest", "bound_repair")
+_PROCESS_SETTINGS = ("shell", "num_bins", "history_window", "histogram", "observation", "pbest", "bound_repair")
 
 
 class ControlledDE(Optimizer):

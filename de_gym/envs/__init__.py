@@ -1,7 +1,6 @@
-"""The decision process of the LDE paper as Gymnasium environments."""
+"""Decision processes of Differential Evolution as Gymnasium environments."""
 
-from de_gym.envs.de_param_control import DEParamControlEnv
+from de_gym.envs.de_param_control import DEParamControlEnv, DEParamControlVectorEnv
 from de_gym.envs.settings import EnvSettings
-from de_gym.envs.vector import DEParamControlVectorEnv
 
 __all__ = ["DEParamControlEnv", "DEParamControlVectorEnv", "EnvSettings"]

@@ -90,8 +90,8 @@ ACTIONS: Mapping[str, ActionMap] = MappingProxyType(
 )
 
 
-def check_actions(actions: ArrayLike, checked: FloatArray) -> FloatArray:
-    """Return actions copied to ``checked`` and clipped to [0, 1], or say what is wrong with them.
+def check_actions(actions: ArrayLike, checked: FloatArray, low: float = 0.0) -> FloatArray:
+    """Return actions copied to ``checked`` and clipped to [low, 1], or say what is wrong with them.
 
     Clipped, as documented, because Gaussian policies leave the box all the time.
     """
@@ -101,20 +101,20 @@ def check_actions(actions: ArrayLike, checked: FloatArray) -> FloatArray:
     # The kernel is compiled for these kinds of arrays; anything else, read-only ones included, is copied into one.
     if array.dtype not in _KINDS or not array.flags.carray:
         if array.dtype.kind not in "biuf":
-            raise TypeError(f"Actions must be real numbers in [0, 1], got an array of {array.dtype}.")
+            raise TypeError(f"Actions must be real numbers in [{low:g}, 1], got an array of {array.dtype}.")
         array = np.array(array, dtype=np.float64, order="C")
-    if not _clip(array.reshape(-1), checked.reshape(-1)):
-        raise ValueError("Actions must be numbers in [0, 1], got NaN.")
+    if not _clip(array.reshape(-1), checked.reshape(-1), low):
+        raise ValueError(f"Actions must be numbers in [{low:g}, 1], got NaN.")
     return checked
 
 
 @compiled
-def _clip(actions: FloatArray | Float32Array, clipped: FloatArray) -> bool:
-    """Write actions clipped to [0, 1] to ``clipped``, both flat, and return whether all of them are numbers."""
+def _clip(actions: FloatArray | Float32Array, clipped: FloatArray, low: float) -> bool:
+    """Write actions clipped to [low, 1] to ``clipped``, both flat, and return whether all of them are numbers."""
     are_numbers = True
     for index in range(clipped.shape[0]):
         action = np.float64(actions[index])
         are_numbers &= action == action
-        raised = action if action > 0.0 else 0.0
+        raised = action if action > low else low
         clipped[index] = raised if raised < 1.0 else 1.0
     return are_numbers

@@ -1,41 +1,23 @@
-"""The Markov decision process of R runs: start, breed, select, advance, observe; functions of a ``RunState``.
-
-The environments and the controlled optimiser are thin shells on these.
-"""
+"""What an environment steps: a process of R runs, and the outcome of one of its generations."""
 
 from __future__ import annotations
 
-import warnings
-from typing import NamedTuple
-
-import numpy as np
+from typing import Any, NamedTuple, Protocol
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from de_gym.envs.features import FEATURES, empty_history
-from de_gym.envs.settings import EnvSettings
-from de_gym.envs.state import RUN, RunState
-from de_gym.envs.stepping import (
-    BEST_ERROR,
-    NUM_FIGURES,
-    advance_runs,
-    average_actions,
-    breed_runs,
-    describe_runs,
-    judge_runs,
-    observe_runs,
-    select_runs,
-    summarize,
-)
-from de_gym.machine.compiling import compiled
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
 
+# A state is a named tuple of arrays whose first axis are the runs.
+State = Any
+
 
 class Outcome(NamedTuple):
-    """What a generation of R runs gave, in arrays of its own whose rows are named in ``stepping``.
+    """What a generation of R runs gave, in arrays of its own.
 
     Attributes:
-        figures: Rewards, success rates, mean F, mean CR; error and value of the best individual, shape (6, R).
+        figures: Rewards, then what the process's ``step_figures`` name, then error and value of the best individual,
+            a row each, shape (F, R).
         counts: Evaluations and generations so far, shape (2, R).
         flags: Whether terminated, whether truncated, shape (2, R).
         best_positions: Shape (R, D).
@@ -51,165 +33,52 @@ class Outcome(NamedTuple):
     num_ended: int
 
 
-def start(
-    positions: FloatArray, fitness: FloatArray, optimum: FloatArray, keys: KeyArray, settings: EnvSettings
-) -> RunState:
-    """Return the state of R runs at generation 0.
+class Process(Protocol):
+    """The decision process of R runs of one dimension: everything about an environment but its interface.
 
-    Where no minimum is known, errors count from as far below the best initial value as the worst initial value
-    lies above it: rewards then measure improvement against the first population's spread.
-
-    Args:
-        positions: Initial positions, shape (R, N, D).
-        fitness: Their values, shape (R, N).
-        optimum: Minimum of each run's problem, NaN where unknown, shape (R,).
-        keys: What each run's random numbers follow from, shape (R,).
-        settings: The decision process.
+    Attributes:
+        population_size: Individuals N of the initial population.
+        action_low: Smallest number of an action; the largest is 1.
+        action_size: Numbers of an action, A.
+        observation_low: Smallest value of every entry of an observation, shape (O,).
+        observation_high: Largest value of every entry, shape (O,).
+        step_figures: What ``info`` says of a generation.
     """
-    num_runs, size, dimension = positions.shape
-    num_archived = round(settings.population.archive_share * size)
-    order = np.argsort(fitness, axis=1, kind="stable")
-    sorted_fitness = np.take_along_axis(fitness, order, axis=1)
-    runs = np.zeros(num_runs, RUN)
-    runs["key"], runs["evaluations"], runs["size"] = keys, size, size
-    runs["reference"], runs["has_optimum"] = _find_reference(sorted_fitness, optimum), np.isfinite(optimum)
-    state = RunState(
-        runs=runs,
-        positions=np.concatenate([positions, np.zeros((num_runs, num_archived, dimension))], axis=1),
-        order=order,
-        fitness=sorted_fitness,
-        history=empty_history(num_runs, settings.num_bins, settings.history_window),
-        histogram=np.empty((num_runs, settings.num_bins)),
-    )
-    summarize(state, np.empty(fitness.shape))
-    runs["initial_error"] = runs["best_error"]
-    return state
+
+    population_size: int
+    action_low: float
+    action_size: int
+    observation_low: Float32Array
+    observation_high: Float32Array
+    step_figures: tuple[str, ...]
+
+    def start(self, problems: ProblemBatch, positions: FloatArray, keys: KeyArray) -> State:
+        """Return the state of R runs that begin with these positions (R, N, D)."""
+        ...
+
+    def describe(self, state: State) -> Outcome:
+        """Return the outcome of having done nothing: a description of the state, and zeros."""
+        ...
+
+    def advance(self, state: State, problems: ProblemBatch, actions: FloatArray) -> Outcome:
+        """Turn the state into that of one generation later, by checked actions (R, A)."""
+        ...
+
+    def parameters(self, state: State, actions: FloatArray) -> dict[str, FloatArray]:
+        """Return what the actions set in the first run, by name, for pictures."""
+        ...
+
+    def populations(self, state: State) -> dict[str, FloatArray]:
+        """Return the first run's populations, best first, by name, each of shape (N, D), for pictures."""
+        ...
 
 
-@compiled
-def _find_reference(fitness: FloatArray, optimum: FloatArray) -> FloatArray:
-    """Return the value that counts as error 0 in each run, shape (R,), given sorted initial fitness (R, N)."""
-    reference = np.empty_like(optimum)
-    for run in range(len(optimum)):
-        best = worst = fitness[run, 0]
-        for value in fitness[run]:
-            if np.isfinite(value):
-                worst = value
-        if np.isfinite(optimum[run]):
-            reference[run] = optimum[run]
-        elif not np.isfinite(best):
-            reference[run] = 0.0
-        else:
-            # Any positive gap will do where the population is flat; huge values must not overflow.
-            gap = worst - best if worst > best else 1.0
-            reference[run] = max(best - gap, -np.finfo(np.float64).max)
-    return reference
+def take_runs(state: State, runs: IntArray) -> State:
+    """Return a copy of the given runs only."""
+    return type(state)(*(array[runs] for array in state))
 
 
-def breed(
-    state: RunState, actions: FloatArray, settings: EnvSettings, lower: FloatArray, upper: FloatArray
-) -> tuple[FloatArray, IntArray]:
-    """Return the trials of one generation, shape (T, D), and where each run's begin, shape (R + 1,).
-
-    Args:
-        state: R runs.
-        actions: In [0, 1], shape (R, 2N): scale factors by rank, then crossover rates by rank.
-        settings: The decision process.
-        lower: Lower bounds of each run's problem, shape (R, D).
-        upper: Upper bounds of each run's problem, shape (R, D).
-    """
-    return breed_runs(state, actions, lower, upper, settings.codes)
-
-
-def select(
-    state: RunState, starts: IntArray, trials: FloatArray, trial_fitness: FloatArray, settings: EnvSettings
-) -> None:
-    """Turn the state into that of one generation later, given the trials of ``breed`` and their values (T,)."""
-    select_runs(state, starts, trials, trial_fitness, settings.codes)
-
-
-def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
-    """Turn the state into that of one generation later, by checked actions (R, A) in [0, 1]."""
-    parameters = settings.action_map.expand(actions, state.runs, settings.capacity)
-    programs = problems.programs
-    if programs is None:
-        return _advance_apart(state, problems, parameters, settings)
-    outcome = _empty_outcome(state, settings)
-    num_ended, num_mistaken = advance_runs(
-        *state,
-        parameters,
-        problems.lower,
-        problems.upper,
-        *programs,
-        settings.codes,
-        settings.parts,
-        outcome.figures,
-        outcome.counts,
-        outcome.flags,
-        outcome.best_positions,
-        outcome.observations,
-    )
-    if num_mistaken:
-        _warn_of_mistaken_optimum(num_mistaken)
-    return outcome._replace(num_ended=num_ended)
-
-
-def _empty_outcome(state: RunState, settings: EnvSettings) -> Outcome:
-    """Return an outcome whose arrays are to be written."""
-    num_runs, _, dimension = state.positions.shape
-    return Outcome(
-        figures=np.empty((NUM_FIGURES, num_runs)),
-        counts=np.empty((2, num_runs), np.int64),
-        flags=np.zeros((2, num_runs), np.bool_),
-        best_positions=np.empty((num_runs, dimension)),
-        observations=np.empty((num_runs, settings.observation_size), np.float32),
-        num_ended=0,
-    )
-
-
-def _advance_apart(state: RunState, problems: ProblemBatch, parameters: FloatArray, settings: EnvSettings) -> Outcome:
-    """Do what ``advance_runs`` does, step by step, where some problem is a Python function."""
-    error_before, means = state.runs["best_error"].copy(), np.empty((NUM_FIGURES, len(state.runs)))
-    average_actions(state.runs, parameters, means)
-    trials, starts = breed(state, parameters, settings, problems.lower, problems.upper)
-    select(state, starts, trials, problems.evaluate_ragged(trials, starts), settings)
-    outcome = describe(state, settings)
-    outcome.figures[:BEST_ERROR] = means[:BEST_ERROR]
-    num_ended, num_mistaken = judge_runs(state, error_before, settings.codes, outcome.figures, outcome.flags)
-    if num_mistaken:
-        _warn_of_mistaken_optimum(num_mistaken)
-    return outcome._replace(num_ended=num_ended)
-
-
-def _warn_of_mistaken_optimum(num_mistaken: int) -> None:
-    warnings.warn(
-        f"A value below the stated minimum was found in {num_mistaken} run(s): the `optimum` of the problem is wrong. "
-        f"The run goes on as if no minimum were known.",
-        RuntimeWarning,
-        stacklevel=5,
-    )
-
-
-def describe(state: RunState, settings: EnvSettings) -> Outcome:
-    """Return the outcome of having done nothing: a description of the state, and zeros."""
-    outcome = _empty_outcome(state, settings)
-    outcome.figures[:BEST_ERROR] = 0.0
-    describe_runs(state, outcome.figures, outcome.counts, outcome.best_positions)
-    observe_runs(state, settings.codes, settings.parts, outcome.observations)
-    return outcome
-
-
-def observe(state: RunState, settings: EnvSettings) -> Float32Array:
-    """Return the observations, a fresh array of shape (R, O)."""
-    observations = np.empty((len(state.runs), settings.observation_size), np.float32)
-    observe_runs(state, settings.codes, settings.parts, observations)
-    return observations
-
-
-def observation_high(settings: EnvSettings) -> Float32Array:
-    """Return the upper bound of every entry of an observation, shape (O,)."""
-    bin_scale, highs = float(settings.codes["bin_scale"][0]), []
-    for name in settings.observation:
-        size = FEATURES[name].size(settings.capacity, settings.num_bins)
-        highs.append(np.full(size, FEATURES[name].high(bin_scale), np.float32))
-    return np.concatenate(highs)
+def put_runs(state: State, runs: IntArray, replacement: State) -> None:
+    """Replace the given runs of the state and leave all others untouched."""
+    for array, part in zip(state, replacement, strict=True):
+        array[runs] = part

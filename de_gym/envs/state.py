@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,18 +54,6 @@ def ranked_positions(state: RunState) -> FloatArray:
     """Return the positions (R, N, D) best first, a copy; N is the largest number of individuals alive in a run."""
     alive = state.order[:, : state.runs["size"].max(), None]
     return np.take_along_axis(state.positions, alive, axis=1)
-
-
-def take_runs(state: RunState, runs: IntArray) -> RunState:
-    """Return a copy of the given runs only."""
-    taken: list[Any] = [array[runs] for array in state]
-    return RunState(*taken)
-
-
-def put_runs(state: RunState, runs: IntArray, replacement: RunState) -> None:
-    """Replace the given runs of the state and leave all others untouched."""
-    for array, part in zip(state, replacement, strict=True):
-        array[runs] = part
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Task: which problems an environment draws from, and the decision process on them."""
+"""Task: which problems an environment draws from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.envs.settings import EnvSettings, make_settings
 from de_gym.problems import Problem, ProblemBatch, make_suite
 from de_gym.registry import unknown_name_message
 
@@ -18,19 +17,17 @@ _SUITE_ARGUMENTS = {"suite": "cec2013", "functions": None, "dimension": 10}
 
 @dataclass(frozen=True)
 class Task:
-    """A set of problems of one dimension and the decision process on them.
+    """A set of problems of one dimension.
 
     Attributes:
         problems: What episodes draw from.
         numbers: What ``info`` and ``options`` call them: official numbers, or positions in the user's list.
         dimension: Number of coordinates D.
-        settings: The decision process.
     """
 
     problems: tuple[Problem, ...]
     numbers: IntArray
     dimension: int
-    settings: EnvSettings
 
     def position_of(self, number: object) -> int:
         """Return the position of the problem called ``number``."""
@@ -39,11 +36,11 @@ class Task:
             raise ValueError(unknown_name_message("function number", number, self.numbers.tolist()))
         return int(matches[0])
 
-    def check_initial_population(self, population: object, problems: ProblemBatch) -> FloatArray:
+    def check_initial_population(self, population: object, size: int, problems: ProblemBatch) -> FloatArray:
         """Return the initial population as an array (R, N, D), or say what is wrong with it."""
         num_runs = len(problems)
         positions = np.asarray(population, dtype=np.float64)
-        single = (self.settings.capacity, self.dimension)
+        single = (size, self.dimension)
         if positions.shape not in (single, (num_runs, *single)):
             raise ValueError(f"`initial_population` must have shape {single}, got {positions.shape}.")
         if not np.isfinite(positions).all():
@@ -54,15 +51,14 @@ class Task:
         return everywhere
 
 
-def make_task(problems: Sequence[Problem] | None = None, **options: Any) -> Task:
-    """Return the task that an environment's keyword arguments describe.
+def make_task(options: dict[str, Any]) -> Task:
+    """Take the arguments that name problems out of an environment's ``options`` and return the task they describe.
 
-    Args:
-        problems: The user's own problems, in place of a suite.
-        options: ``suite`` ("cec2013"), ``functions`` (official numbers; None takes the whole suite) and ``dimension``
-            (10) of a benchmark suite; all others are attributes of ``EnvSettings``.
+    They are ``suite`` ("cec2013"), ``functions`` (official numbers; None takes the whole suite) and ``dimension`` (10)
+    of a benchmark suite, or the user's own ``problems`` in its place.
     """
-    named = {name: options.pop(name) for name in _SUITE_ARGUMENTS if name in options}
+    problems = options.pop("problems", None)
+    named = {name: options.pop(name) for name in tuple(options) if name in _SUITE_ARGUMENTS}
     if problems is None:
         chosen, numbers = _problems_of_suite(**(_SUITE_ARGUMENTS | named))
     else:
@@ -70,8 +66,7 @@ def make_task(problems: Sequence[Problem] | None = None, **options: Any) -> Task
             raise ValueError(f"`problems` take the place of a suite, so leave out {', '.join(map(repr, named))}.")
         chosen = _checked_problems(problems)
         numbers = np.arange(len(chosen))
-    dimension = chosen[0].dimension
-    return Task(chosen, numbers, dimension, make_settings(dimension, options))
+    return Task(chosen, numbers, chosen[0].dimension)
 
 
 def _problems_of_suite(suite: Any, functions: Any, dimension: Any) -> tuple[tuple[Problem, ...], IntArray]:

@@ -45,7 +45,7 @@ def test_made_by_id_with_the_papers_defaults():
     assert env.observation_space.shape == (60,)
     assert env.action_space.shape == (100,)
     assert gym.make("de_gym:DEParamControl-v0", dimension=30).action_space.shape == (200,)
-    settings = env.unwrapped.task.settings
+    settings = env.unwrapped.process.settings
     assert (settings.max_generations, settings.max_evaluations, settings.pbest) == (50, 100_000, "linear")
 
 
