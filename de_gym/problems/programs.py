@@ -1,16 +1,18 @@
-"""Programs: how a suite writes a function down for the kernel, and the library that keeps them for one dimension."""
+"""Programs: how a suite writes a function down for the kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from threading import Lock
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine import kernel
+
+# The instructions of a program, one per row, and the numbers they refer to.
+ProgramArrays: TypeAlias = tuple[IntArray, FloatArray]
+_NO_INSTRUCTIONS, _NO_NUMBERS = np.empty((0, kernel.NUM_COLUMNS), dtype=np.int64), np.empty(0)
 
 
 class Landscape(NamedTuple):
@@ -112,8 +114,8 @@ class Program:
         """Close the program; ``optimum`` is added to the value."""
         self._add(kernel.END, 0, 0, np.array([optimum]))
 
-    def arrays(self) -> tuple[IntArray, FloatArray]:
-        """Return the instructions, one per row, and the numbers they refer to."""
+    def arrays(self) -> ProgramArrays:
+        """Return the program as the kernel reads it."""
         return np.array(self._rows, dtype=np.int64), np.concatenate(self._numbers)
 
     def _add(
@@ -139,35 +141,16 @@ class Program:
         return at
 
 
-class ProgramLibrary:
-    """All programs of one dimension that the process has asked for, side by side in the kernel's arrays.
+def join_programs(programs: Sequence[ProgramArrays]) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return programs side by side, as the kernel takes them: entries, instructions and data.
 
-    Programs are only ever added, so an entry stays valid, and arrays handed out earlier stay valid for their entries.
-
-    Attributes:
-        arrays: (instructions, data) as the kernel takes them.
+    Row p of the entries says where program p has its first instruction and its first number.
     """
-
-    def __init__(self) -> None:
-        self.arrays: tuple[IntArray, FloatArray] = (
-            np.empty((0, kernel.NUM_COLUMNS), dtype=np.int64),
-            np.empty(0),
-        )
-        self._lock = Lock()
-
-    def add(self, program: Program) -> int:
-        """Store a program and return its entry, the row of its first instruction."""
-        added, numbers = program.arrays()
-        with self._lock:
-            instructions, data = self.arrays
-            added[:, kernel.DATA] += len(data)
-            closing = added[:, kernel.OPERATION] == kernel.END_COMPONENT
-            added[closing, kernel.OTHER] += len(data)
-            self.arrays = np.concatenate([instructions, added]), np.concatenate([data, numbers])
-            return len(instructions)
-
-
-@cache
-def library(dimension: int) -> ProgramLibrary:
-    """Return the one library for this dimension."""
-    return ProgramLibrary()
+    entries = np.zeros((len(programs), 2), dtype=np.int64)
+    if len(programs) == 1:
+        return entries, *programs[0]
+    instructions = [_NO_INSTRUCTIONS, *(rows for rows, _ in programs)]
+    numbers = [_NO_NUMBERS, *(row for _, row in programs)]
+    np.cumsum([len(rows) for rows in instructions[:-1]], out=entries[:, 0])
+    np.cumsum([len(row) for row in numbers[:-1]], out=entries[:, 1])
+    return entries, np.concatenate(instructions), np.concatenate(numbers)

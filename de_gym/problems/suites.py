@@ -7,11 +7,9 @@ from functools import cache, partial
 
 import numpy as np
 
-from de_gym.arrays import FloatArray
 from de_gym.problems import cec2013, cec2017
 from de_gym.problems.base import Problem
-from de_gym.problems.batch import ProblemBatch
-from de_gym.problems.programs import library
+from de_gym.problems.compiled import ProgramEvaluator
 from de_gym.problems.table import SuiteTable
 from de_gym.registry import lookup
 
@@ -28,25 +26,12 @@ class SuiteProblem(Problem):
             f"{table.name}_f{number}",
             -bounds,
             bounds,
-            self._evaluate_rows,
+            ProgramEvaluator(partial(table.write_program, number, dimension)),
             suite=table.name,
             number=number,
             optimum=table.optimum(number),
             optimal_position=table.optimal_position(number, dimension),
         )
-        self._write_program = partial(table.write_program, number, dimension)
-        self._program_entry: int | None = None
-
-    @property
-    def program_entry(self) -> int:
-        """Where the kernel finds the function among the programs of its dimension; written at the first use."""
-        if self._program_entry is None:
-            self._program_entry = library(self.dimension).add(self._write_program())
-        return self._program_entry
-
-    def _evaluate_rows(self, points: FloatArray) -> FloatArray:
-        values: FloatArray = ProblemBatch([self]).evaluate(points[np.newaxis])[0]
-        return values
 
     def __reduce__(self) -> tuple[Callable[[str, int, int], Problem], tuple[str | None, int | None, int]]:
         return suite_problem, (self.suite, self.number, self.dimension)

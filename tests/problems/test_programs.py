@@ -8,24 +8,15 @@ import mpmath
 import numpy as np
 import pytest
 
-from de_gym.arrays import FloatArray, IntArray
+from de_gym.arrays import FloatArray
 from de_gym.machine import kernel
-from de_gym.problems.programs import LANDSCAPES, Program, ProgramLibrary
+from de_gym.problems.compiled import ProgramEvaluator, as_kernel_array
+from de_gym.problems.programs import LANDSCAPES, Program, join_programs
 
 
 def run(program: Program, points: FloatArray) -> FloatArray:
     """Return the values of points (P, D)."""
-    library = ProgramLibrary()
-    entry = library.add(program)
-    return evaluate(entry, library.arrays, points)
-
-
-def evaluate(entry: int, arrays: tuple[IntArray, FloatArray], points: FloatArray) -> FloatArray:
-    """Return the values of points (P, D) by the program at ``entry``."""
-    values = np.empty(len(points))
-    rows = np.ascontiguousarray(points, dtype=np.float64)
-    kernel.evaluate_programs(rows, np.array([0, len(points)]), np.array([entry]), *arrays, values)
-    return values
+    return ProgramEvaluator(lambda: program)(as_kernel_array(points))
 
 
 def landscape(name: str, points: FloatArray, **options: float) -> FloatArray:
@@ -216,11 +207,26 @@ def test_any_number_of_points_fills_blocks_the_same_way(num_points, rng):
     assert landscape("rastrigin", points).tolist() == alone
 
 
-def test_programs_added_later_leave_earlier_arrays_valid(rng):
-    library = ProgramLibrary()
-    entry = library.add(composition(4))
-    early = library.arrays
-    later_entry = library.add(composition(4))
-    points = rng.uniform(-5.0, 15.0, (6, 4))
-    assert entry != later_entry
-    np.testing.assert_array_equal(evaluate(entry, early, points), evaluate(later_entry, library.arrays, points))
+def test_joined_programs_keep_their_own_numbers(rng):
+    sphere = Program(4)
+    sphere.landscape("sphere", 0)
+    sphere.end(3.0)
+    programs = [composition(4), sphere, composition(4)]
+    entries, *arrays = join_programs([program.arrays() for program in programs])
+    points = rng.uniform(-5.0, 15.0, (18, 4))
+    values = np.empty(18)
+    kernel.evaluate_programs(points, np.array([0, 6, 12, 18]), entries, *arrays, values)
+    expected = [run(program, points[6 * p : 6 * p + 6]) for p, program in enumerate(programs)]
+    np.testing.assert_array_equal(values, np.concatenate(expected))
+    np.testing.assert_allclose(values[6:12], (points[6:12] ** 2).sum(axis=1) + 3.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 10), (3, 5), (8, 8)])
+def test_one_coordinate_that_is_not_finite_is_found_wherever_it_stands(shape, bad, rng):
+    points = rng.normal(size=shape) * 1e300
+    assert kernel.are_finite(points)
+    for position in range(points.size):
+        spoilt = points.copy()
+        spoilt.flat[position] = bad
+        assert not kernel.are_finite(spoilt)
