@@ -143,6 +143,13 @@ def _checked_bounds(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, F
         raise ValueError(f"Bounds must be two vectors of one length, got shapes {lower.shape} and {upper.shape}.")
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
         raise ValueError("Bounds must be finite numbers, got NaN or infinity.")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(upper - lower).all():
+            widest = int(np.argmax(upper - lower))
+            raise ValueError(
+                f"The width of every bound must be a finite number, got {lower[widest]} to {upper[widest]} "
+                f"in coordinate {widest}."
+            )
     if not (lower < upper).all():
         worst = int(np.argmin(upper - lower))
         raise ValueError(
