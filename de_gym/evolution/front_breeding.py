@@ -13,8 +13,6 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.evolution.chances import cauchy_at, find_base, redraw_cauchy, redraw_normal, uniform_at
-from de_gym.evolution.coordinates import move_to_pbest, positive_or_never, to_fresh, to_midpoint
-from de_gym.evolution.operators import pick_index
 from de_gym.evolution.principal_axes import cross_along_axes, turn_axes
 from de_gym.evolution.top_and_front import (
     FRONT,
@@ -28,6 +26,7 @@ from de_gym.evolution.top_and_front import (
     TwoPopulations,
 )
 from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.coordinates import move_to_pbest, positive_or_never, to_fresh, to_midpoint
 from de_gym.machine.elementary import fraction, logarithm, sine_half_turns
 from de_gym.machine.lanes import (
     ROW_WIDTH,
@@ -41,6 +40,7 @@ from de_gym.machine.lanes import (
     store,
     store_from,
 )
+from de_gym.machine.picks import pick_index
 from de_gym.machine.streams import NUM_STREAMS, KeyArray, fill_uniforms, seed_streams, whole_turns
 
 if TYPE_CHECKING:

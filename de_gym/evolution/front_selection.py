@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.operators import rank_by_fitness
 from de_gym.evolution.top_and_front import (
     FRONT,
     MAIN,
@@ -23,6 +22,7 @@ from de_gym.evolution.top_and_front import (
     plan_size,
 )
 from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.ordering import rank_by_fitness
 
 # What the moving averages of the success rate keep of their last value.
 _KEPT_RECENTLY, _KEPT_LASTINGLY = 0.9, 0.98
