@@ -1,6 +1,13 @@
 """Decision processes of Differential Evolution as Gymnasium environments."""
 
+from de_gym.envs.adaptive_de_control import AdaptiveDEControlEnv, AdaptiveDEControlVectorEnv
 from de_gym.envs.de_param_control import DEParamControlEnv, DEParamControlVectorEnv
 from de_gym.envs.settings import EnvSettings
 
-__all__ = ["DEParamControlEnv", "DEParamControlVectorEnv", "EnvSettings"]
+__all__ = [
+    "AdaptiveDEControlEnv",
+    "AdaptiveDEControlVectorEnv",
+    "DEParamControlEnv",
+    "DEParamControlVectorEnv",
+    "EnvSettings",
+]

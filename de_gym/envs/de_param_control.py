@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 from de_gym.envs.parameter_process import ParameterProcess
 from de_gym.envs.run_env import RunEnv
 from de_gym.envs.run_vector_env import RunVectorEnv
-from de_gym.envs.settings import make_settings
+from de_gym.envs.settings import EnvSettings, make_settings
 from de_gym.envs.task import make_task
 
 
@@ -107,7 +107,7 @@ budget is spent, or a constant fraction |
     def __init__(self, *, render_mode: str | None = None, **options: Any) -> None:
         """Build the environment; ``options`` are the Arguments of the class docstring."""
         task = make_task(options)
-        super().__init__(task, ParameterProcess(make_settings(task.dimension, options)), render_mode)
+        super().__init__(task, ParameterProcess(make_settings(EnvSettings, task.dimension, options)), render_mode)
 
 
 class DEParamControlVectorEnv(RunVectorEnv):
@@ -142,5 +142,5 @@ class DEParamControlVectorEnv(RunVectorEnv):
     ) -> None:
         """Build R runs; ``options`` are the Arguments of ``DEParamControlEnv``."""
         task = make_task(options)
-        process = ParameterProcess(make_settings(task.dimension, options))
+        process = ParameterProcess(make_settings(EnvSettings, task.dimension, options))
         super().__init__(num_envs, task, process, autoreset_mode, assignment, shared_start, render_mode)

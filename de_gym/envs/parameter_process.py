@@ -5,28 +5,23 @@ The environment and the controlled optimiser are thin shells on these.
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
 from de_gym.envs.features import FEATURES, empty_history
-from de_gym.envs.process import Outcome
+from de_gym.envs.judging import BEST_ERROR, NUM_FIGURES, find_reference, judge_runs, warn_of_mistaken_optimum
+from de_gym.envs.process import Outcome, empty_outcome
 from de_gym.envs.settings import EnvSettings
 from de_gym.envs.state import RUN, RunState, ranked_positions
 from de_gym.envs.stepping import (
-    BEST_ERROR,
-    NUM_FIGURES,
     advance_runs,
     average_actions,
     breed_runs,
     describe_runs,
-    judge_runs,
     observe_runs,
     select_runs,
     summarize,
 )
-from de_gym.machine.compiling import compiled
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
 
@@ -90,7 +85,7 @@ def start(
     sorted_fitness = np.take_along_axis(fitness, order, axis=1)
     runs = np.zeros(num_runs, RUN)
     runs["key"], runs["evaluations"], runs["size"] = keys, size, size
-    runs["reference"], runs["has_optimum"] = _find_reference(sorted_fitness, optimum), np.isfinite(optimum)
+    runs["reference"], runs["has_optimum"] = find_reference(sorted_fitness, optimum), np.isfinite(optimum)
     state = RunState(
         runs=runs,
         positions=np.concatenate([positions, np.zeros((num_runs, num_archived, dimension))], axis=1),
@@ -102,26 +97,6 @@ def start(
     summarize(state, np.empty(fitness.shape))
     runs["initial_error"] = runs["best_error"]
     return state
-
-
-@compiled
-def _find_reference(fitness: FloatArray, optimum: FloatArray) -> FloatArray:
-    """Return the value that counts as error 0 in each run, shape (R,), given sorted initial fitness (R, N)."""
-    reference = np.empty_like(optimum)
-    for run in range(len(optimum)):
-        best = worst = fitness[run, 0]
-        for value in fitness[run]:
-            if np.isfinite(value):
-                worst = value
-        if np.isfinite(optimum[run]):
-            reference[run] = optimum[run]
-        elif not np.isfinite(best):
-            reference[run] = 0.0
-        else:
-            # Any positive gap will do where the population is flat; huge values must not overflow.
-            gap = worst - best if worst > best else 1.0
-            reference[run] = max(best - gap, -np.finfo(np.float64).max)
-    return reference
 
 
 def breed(
@@ -152,7 +127,7 @@ def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settin
     programs = problems.programs
     if programs is None:
         return _advance_apart(state, problems, parameters, settings)
-    outcome = _empty_outcome(state, settings)
+    outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.observation_size)
     num_ended, num_mistaken = advance_runs(
         *state,
         parameters,
@@ -167,22 +142,8 @@ def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settin
         outcome.best_positions,
         outcome.observations,
     )
-    if num_mistaken:
-        _warn_of_mistaken_optimum(num_mistaken)
+    warn_of_mistaken_optimum(num_mistaken)
     return outcome._replace(num_ended=num_ended)
-
-
-def _empty_outcome(state: RunState, settings: EnvSettings) -> Outcome:
-    """Return an outcome whose arrays are to be written."""
-    num_runs, _, dimension = state.positions.shape
-    return Outcome(
-        figures=np.empty((NUM_FIGURES, num_runs)),
-        counts=np.empty((2, num_runs), np.int64),
-        flags=np.zeros((2, num_runs), np.bool_),
-        best_positions=np.empty((num_runs, dimension)),
-        observations=np.empty((num_runs, settings.observation_size), np.float32),
-        num_ended=0,
-    )
 
 
 def _advance_apart(state: RunState, problems: ProblemBatch, parameters: FloatArray, settings: EnvSettings) -> Outcome:
@@ -193,24 +154,16 @@ def _advance_apart(state: RunState, problems: ProblemBatch, parameters: FloatArr
     select(state, starts, trials, problems.evaluate_ragged(trials, starts), settings)
     outcome = describe(state, settings)
     outcome.figures[:BEST_ERROR] = means[:BEST_ERROR]
-    num_ended, num_mistaken = judge_runs(state, error_before, settings.codes, outcome.figures, outcome.flags)
-    if num_mistaken:
-        _warn_of_mistaken_optimum(num_mistaken)
-    return outcome._replace(num_ended=num_ended)
-
-
-def _warn_of_mistaken_optimum(num_mistaken: int) -> None:
-    warnings.warn(
-        f"A value below the stated minimum was found in {num_mistaken} run(s): the `optimum` of the problem is wrong. "
-        f"The run goes on as if no minimum were known.",
-        RuntimeWarning,
-        stacklevel=5,
+    num_ended, num_mistaken = judge_runs(
+        state.runs, state.fitness[:, 0], error_before, settings.codes, outcome.figures, outcome.flags
     )
+    warn_of_mistaken_optimum(num_mistaken)
+    return outcome._replace(num_ended=num_ended)
 
 
 def describe(state: RunState, settings: EnvSettings) -> Outcome:
     """Return the outcome of having done nothing: a description of the state, and zeros."""
-    outcome = _empty_outcome(state, settings)
+    outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.observation_size)
     outcome.figures[:BEST_ERROR] = 0.0
     describe_runs(state, outcome.figures, outcome.counts, outcome.best_positions)
     observe_runs(state, settings.codes, settings.parts, outcome.observations)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from de_gym.envs.judging import NUM_FIGURES
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
 
@@ -31,6 +34,18 @@ class Outcome(NamedTuple):
     best_positions: FloatArray
     observations: Float32Array
     num_ended: int
+
+
+def empty_outcome(num_runs: int, dimension: int, observation_size: int) -> Outcome:
+    """Return an outcome whose arrays are to be written."""
+    return Outcome(
+        figures=np.empty((NUM_FIGURES, num_runs)),
+        counts=np.empty((2, num_runs), np.int64),
+        flags=np.zeros((2, num_runs), np.bool_),
+        best_positions=np.empty((num_runs, dimension)),
+        observations=np.empty((num_runs, observation_size), np.float32),
+        num_ended=0,
+    )
 
 
 class Process(Protocol):

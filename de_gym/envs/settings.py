@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -130,7 +130,7 @@ class EnvSettings:
         codes["pbest_constant"] = math.nan if has_schedule else float(self.pbest)
         codes["reward"] = list(REWARDS).index(self.reward)
         codes["max_evaluations"] = self.max_evaluations
-        codes["max_generations"] = _NO_LIMIT if self.max_generations is None else self.max_generations
+        codes["max_generations"] = NO_LIMIT if self.max_generations is None else self.max_generations
         codes["target_error"] = self.target_error
         codes["bin_scale"] = self.capacity if self.histogram == "counts" else 1.0
         codes["final_size"] = self.population.final_size or self.capacity
@@ -162,17 +162,31 @@ CODES = np.dtype(
     ],
     align=True,
 )
-_NO_LIMIT = 2**62
+# A number of generations that no run reaches.
+NO_LIMIT = 2**62
 
-SETTING_NAMES = tuple(field.name for field in dataclasses.fields(EnvSettings))
+
+class _Resolvable(Protocol):
+    """Settings whose open sizes can be chosen for a number of coordinates."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def resolved(self, dimension: int) -> Self:
+        """Return the settings without open sizes."""
+        ...
 
 
-def make_settings(dimension: int, options: dict[str, Any]) -> EnvSettings:
+Settings = TypeVar("Settings", bound=_Resolvable)
+
+
+def make_settings(kind: type[Settings], dimension: int, options: dict[str, Any]) -> Settings:
     """Return the settings that an environment's keyword arguments describe, resolved for a dimension."""
+    names = [field.name for field in dataclasses.fields(kind)]
     for name in options:
-        if name not in SETTING_NAMES:
-            raise TypeError(unknown_name_message("argument", name, SETTING_NAMES))
-    return EnvSettings(**options).resolved(dimension)
+        if name not in names:
+            choices = [*names, "suite", "functions", "dimension", "problems"]
+            raise TypeError(unknown_name_message("argument", name, choices))
+    return kind(**options).resolved(dimension)
 
 
 def _checked_observation(observation: object) -> tuple[str, ...]:

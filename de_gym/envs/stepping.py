@@ -6,8 +6,6 @@ tuple of them; where problems are Python functions, that no longer matters.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray, RunArray
@@ -19,24 +17,25 @@ from de_gym.envs.features import (
     push_histogram,
     write_observations,
 )
-from de_gym.envs.rewards import reward
+from de_gym.envs.judging import (
+    BEST_ERROR,
+    BEST_FITNESS,
+    EVALUATIONS,
+    GENERATION,
+    MEAN_CROSSOVER_RATE,
+    MEAN_SCALE_FACTOR,
+    judge_runs,
+)
 from de_gym.envs.shells import num_pbest, shrink
 from de_gym.envs.state import RunState, slice_runs
 from de_gym.machine.breeding import Workspace, breed_by_rank, make_workspace
 from de_gym.machine.compiling import compiled, inlined
 from de_gym.machine.kernel import evaluate_programs
 from de_gym.machine.selection import select_by_rank
-from de_gym.problems.budgets import ZERO_ERROR
 
 # Runs advanced together: few, so that they stay in the processor's inner caches from breeding to selection, and
 # enough that the code of each of these steps is not fetched anew for every run.
 _RUNS_AT_ONCE = 16
-
-# Rows of the figures of an ``Outcome``: four of a generation, two of the state it led to; then of its counts and flags.
-REWARD, SUCCESS_RATE, MEAN_SCALE_FACTOR, MEAN_CROSSOVER_RATE, BEST_ERROR, BEST_FITNESS = range(6)
-NUM_FIGURES = 6
-EVALUATIONS, GENERATION = range(2)
-TERMINATED, TRUNCATED = range(2)
 
 
 @compiled
@@ -164,51 +163,6 @@ def describe_runs(state: RunState, figures: FloatArray, counts: IntArray, best_p
 
 
 @compiled
-def judge_runs(
-    state: RunState, error_before: FloatArray, codes: RunArray, figures: FloatArray, flags: BoolArray
-) -> tuple[int, int]:
-    """Write reward and success rate of the last generation, and which runs it terminated and truncated.
-
-    A run has terminated when it is solved, or when its budget does not pay for another generation. It is truncated
-    when it reaches the generation limit without having terminated.
-
-    Returns:
-        The number of runs that ended, and of those that found a value below what had been called the minimum.
-    """
-    num_ended, num_mistaken, settings = 0, 0, codes[0]
-    for number in range(len(state.runs)):
-        run = state.runs[number]
-        is_mistaken = run.has_optimum and _is_below(state.fitness[number, 0], run.reference)
-        if is_mistaken:
-            _forget_optimum(run, state.fitness[number, 0])
-            figures[BEST_ERROR, number] = run.best_error
-        gained = reward(settings.reward, error_before[number], run.best_error, run.initial_error)
-        figures[REWARD, number] = 0.0 if is_mistaken else gained
-        figures[SUCCESS_RATE, number] = run.num_successes / run.num_trials
-        is_solved = run.has_optimum and run.best_error < settings.target_error
-        has_terminated = is_solved or run.evaluations + run.size > settings.max_evaluations
-        has_ended = has_terminated or run.generation >= settings.max_generations
-        flags[TERMINATED, number], flags[TRUNCATED, number] = has_terminated, has_ended and not has_terminated
-        num_ended += has_ended
-        num_mistaken += is_mistaken
-    return num_ended, num_mistaken
-
-
-@inlined
-def _is_below(value: float, optimum: float) -> bool:
-    """Return whether a value lies below a minimum by more than rounding can explain."""
-    return value < optimum - ZERO_ERROR * max(1.0, abs(optimum))
-
-
-@inlined
-def _forget_optimum(run: Any, best: float) -> None:
-    """Go on as without a known minimum: errors count from as far below the best value as the first error was."""
-    run.has_optimum = False
-    run.reference = best - max(run.initial_error, ZERO_ERROR)
-    run.best_error = best - run.reference
-
-
-@compiled
 def advance_runs(
     runs: RunArray,
     positions: FloatArray,
@@ -254,4 +208,4 @@ def advance_runs(
         _select(part, starts, trials, values, codes, normalized)
         _observe(part, normalized, codes, parts, observations[first:end])
         describe_runs(part, figures[:, first:end], counts[:, first:end], best_positions[first:end])
-    return judge_runs(state, error_before, codes, figures, flags)
+    return judge_runs(runs, fitness[:, 0], error_before, codes, figures, flags)
