@@ -39,9 +39,12 @@ NUM_REGISTERS = 5
 OPERATION, SOURCE, TARGET, LENGTH, DATA, OTHER = range(6)
 NUM_COLUMNS = 6
 
-SHIFT, ROTATE, SCALE, ROUND_STEPS, OSCILLATE, SKEW, SKEW_EXACTLY = range(7)
+SHIFT, ROTATE, SHUFFLE, SCALE, BEND, ROUND_STEPS, OSCILLATE, SKEW, SKEW_EXACTLY = range(9)
 (
     WEIGHTED_SQUARES,
+    WEIGHTED_ABSOLUTES,
+    SHARP_RIDGE,
+    PEAKS,
     SUM_OF_POWERS,
     DIFFERENT_POWERS,
     ZAKHAROV,
@@ -59,8 +62,8 @@ SHIFT, ROTATE, SCALE, ROUND_STEPS, OSCILLATE, SKEW, SKEW_EXACTLY = range(7)
     HGBAT,
     LEVY,
     LUNACEK,
-) = range(7, 25)
-END_COMPONENT, END = range(25, 27)
+) = range(9, 30)
+END_COMPONENT, END = range(30, 32)
 
 
 @shared
@@ -72,8 +75,12 @@ def _transform(
         transforms.shift(buffer, source, target, length, data, at)
     elif operation == ROTATE:
         transforms.rotate(buffer, source, target, length, data, at)
+    elif operation == SHUFFLE:
+        transforms.shuffle(buffer, source, target, length, data, at)
     elif operation == SCALE:
         transforms.scale(buffer, source, target, length, data, at)
+    elif operation == BEND:
+        transforms.bend(buffer, source, target, length, data, at)
     elif operation == ROUND_STEPS:
         transforms.round_steps(buffer, source, target, length, data, at)
     elif operation == OSCILLATE:
@@ -91,6 +98,12 @@ def _landscape(
     """Return the value of one landscape."""
     if operation == WEIGHTED_SQUARES:
         return landscapes.weighted_squares(buffer, first, length, data, at)
+    if operation == WEIGHTED_ABSOLUTES:
+        return landscapes.weighted_absolutes(buffer, first, length, data, at)
+    if operation == SHARP_RIDGE:
+        return landscapes.sharp_ridge(buffer, first, length, data, at)
+    if operation == PEAKS:
+        return landscapes.peaks(buffer, first, length, data, at)
     if operation == SUM_OF_POWERS:
         return landscapes.sum_of_powers(buffer, first, length, data, at)
     if operation == DIFFERENT_POWERS:

@@ -26,13 +26,17 @@ class Landscape(NamedTuple):
 LANDSCAPES = {
     "sphere": Landscape(kernel.WEIGHTED_SQUARES, lambda length: [1.0] * length),
     "ellipsoid": Landscape(
-        kernel.WEIGHTED_SQUARES, lambda length: [10.0 ** (6.0 * i / (length - 1)) for i in range(length)]
+        kernel.WEIGHTED_SQUARES, lambda length: [10.0 ** (6.0 * i / max(length - 1, 1)) for i in range(length)]
     ),
     "bent cigar": Landscape(kernel.WEIGHTED_SQUARES, lambda length: [1.0] + [1e6] * (length - 1)),
     "discus": Landscape(kernel.WEIGHTED_SQUARES, lambda length: [1e6] + [1.0] * (length - 1)),
+    "absolutes": Landscape(kernel.WEIGHTED_ABSOLUTES, lambda length: [1.0] * length),
+    "sharp ridge": Landscape(kernel.SHARP_RIDGE, lambda length: [100.0]),
+    # A single peak; problems with more of them bring their own coefficients.
+    "peaks": Landscape(kernel.PEAKS, lambda length: [1.0, 0.0, *[0.0] * length, *[1.0] * length]),
     # NOTE: the report's exponents are real numbers; the official code divides integers, and so do we.
     "different powers": Landscape(
-        kernel.DIFFERENT_POWERS, lambda length: [2.0 + 4 * i // (length - 1) for i in range(length)]
+        kernel.DIFFERENT_POWERS, lambda length: [2.0 + 4 * i // max(length - 1, 1) for i in range(length)]
     ),
     "sum of powers": Landscape(kernel.SUM_OF_POWERS, lambda length: [i + 1.0 for i in range(length)]),
     "zakharov": Landscape(kernel.ZAKHAROV),
@@ -80,9 +84,19 @@ class Program:
         """Coordinates of ``target`` from ``start`` on become those of ``source`` times ``factors``."""
         self._add(kernel.SCALE, source, target, factors, start=start, length=len(factors))
 
-    def transform(self, operation: int, source: int, target: int, coefficients: FloatArray | None = None) -> None:
-        """Register ``target`` becomes one of the kernel's other transformations of ``source``."""
-        self._add(operation, source, target, np.empty(0) if coefficients is None else coefficients)
+    def transform(
+        self,
+        operation: int,
+        source: int,
+        target: int,
+        coefficients: FloatArray | None = None,
+        *,
+        start: int = 0,
+        length: int | None = None,
+    ) -> None:
+        """Coordinates of ``target`` become one of the kernel's other transformations of those of ``source``."""
+        numbers = np.empty(0) if coefficients is None else coefficients
+        self._add(operation, source, target, numbers, start=start, length=length)
 
     def landscape(
         self,
@@ -94,14 +108,15 @@ class Program:
         rate: float = 1.0,
         offset: float = 0.0,
         waves: int = 0,
+        coefficients: Sequence[float] | FloatArray | None = None,
     ) -> None:
         """Add the named landscape's value at rate * v + offset, v the coordinates of ``source`` from ``start`` on.
 
         Only Lunacek's function reads ``waves``, the register of its rotated coordinates.
         """
-        operation, coefficients = LANDSCAPES[name]
+        operation, usual_coefficients = LANDSCAPES[name]
         count = self.dimension if length is None else length
-        numbers = np.array([rate, offset, *coefficients(count)])
+        numbers = np.append([rate, offset], usual_coefficients(count) if coefficients is None else coefficients)
         self._add(operation, source, 0, numbers, start=start, length=count, other=waves * self.dimension + start)
 
     def end_component(self, scale: float, bias: float, spread: float, shift: FloatArray) -> None:
