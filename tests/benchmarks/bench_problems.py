@@ -1,10 +1,10 @@
 """Evaluations per CPU-second of the suites, as ratios to minionpy (CEC'17) and pygmo (CEC'13) in the same run.
 
 Usage: python tests/benchmarks/bench_problems.py [--suites cec2013 cec2017] [--dimensions 10 30] [--batches 50 2500]
-       [--calls]
+       [--calls] [--random]
 
 With ``--calls``, the cost of a call instead: one point, and 50 of the cheapest function, where most of the time goes
-into arriving at the compiled code.
+into arriving at the compiled code. With ``--random``, what it costs to make random problems and to evaluate them.
 
 Each number is CPU time of the whole process (so threads gain nothing), the least of several repetitions in which the
 two contestants take turns. Every peer is called in the fastest of the forms it offers, with its input prepared
@@ -91,6 +91,26 @@ def compare_calls(num_points: int, repetitions: int, duration: float) -> None:
     print(f"{num_points} points: {costs}")
 
 
+def measure_random_problems(dimension: int, num_problems: int = 240) -> None:
+    """Print what random problems cost to make, to write down at their first use, to join, and to evaluate."""
+    make_suite("random", dimension, seed=1)[1].evaluate(np.zeros(dimension))
+    start = time.process_time()
+    problems = list(make_suite("random", dimension, range(1, num_problems + 1), seed=2))
+    made = time.process_time()
+    for problem in problems:
+        _ = problem.program
+    written = time.process_time()
+    batch = ProblemBatch(problems)
+    joined = time.process_time()
+    points = np.random.default_rng(1).uniform(-100.0, 100.0, (num_problems, 100, dimension))
+    seconds = min(cpu_seconds(lambda: batch.evaluate(points), 1) for _ in range(5)) / points[..., 0].size
+    costs = [duration / num_problems * 1e6 for duration in (made - start, written - made, joined - written)]
+    print(
+        f"random n={dimension}: made in {costs[0]:.0f} us, written in {costs[1]:.0f} us, "
+        f"joined in {costs[2]:.1f} us each; {seconds * 1e9:.0f} ns per evaluation"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suites", nargs="+", default=["cec2013", "cec2017"])
@@ -100,7 +120,12 @@ def main() -> None:
     parser.add_argument("--duration", type=float, default=0.002, help="CPU seconds of one measurement")
     parser.add_argument("--summary", action="store_true", help="print the geometric means only")
     parser.add_argument("--calls", action="store_true", help="measure the cost of a call instead")
+    parser.add_argument("--random", action="store_true", help="measure random problems instead")
     arguments = parser.parse_args()
+    if arguments.random:
+        for dimension in arguments.dimensions:
+            measure_random_problems(dimension)
+        return
     if arguments.calls:
         for num_points in (1, 50):
             compare_calls(num_points, arguments.repetitions, arguments.duration)
