@@ -343,9 +343,10 @@ def _draw_peaks(dice: Dice, frame: Frame, view: View, block: slice) -> FloatArra
     length = centres.shape[1]
     log_heights = [math.log(height) for height in dice.uniforms(0.1, 0.95, num_peaks).tolist()]
     log_heights[0] = 0.0
-    # A peak is about a tenth of the box wide; the highest exactly so, for one that nobody can find teaches nothing.
-    sizes = [10.0**exponent / 400.0 for exponent in dice.uniforms(-1.0, 1.0, num_peaks).tolist()]
-    sizes[0] = 1.0 / 400.0
+    # A peak is about a tenth of the box wide; the highest is rather a wide one, for one that nobody can find teaches
+    # nothing.
+    exponents_of_size = [dice.uniform(-0.8, 0.0), *dice.uniforms(-1.0, 1.0, num_peaks - 1).tolist()]
+    sizes = [10.0**exponent / 400.0 for exponent in exponents_of_size]
     conditions = dice.uniforms(0.0, 3.0, num_peaks)
     places = dice.uniforms(-0.25, 0.25, (num_peaks, length))
     exponents = (conditions[:, np.newaxis] * places).tolist()
