@@ -275,6 +275,7 @@ def advance_runs(
     num_at_once = min(num_runs, _RUNS_AT_ONCE)
     bred = np.empty((num_at_once, size, dimension))
     values, scaled = np.empty((num_at_once, size)), np.empty((num_at_once, size))
+    starts = np.arange(num_at_once + 1) * size
     workspace = make_workspace(size, dimension, repair)
     schedule = pbest_schedule, pbest_constant, max_evaluations
     error_before = best_error.copy()
@@ -284,7 +285,8 @@ def advance_runs(
         trials, normalized = bred[: end - first], scaled[: end - first]
         average_actions(actions[first:end], figures[:, first:end])
         _breed(part, actions[first:end], low, high, repair, *schedule, workspace, trials)
-        evaluate_programs(trials, entries[first:end], instructions, data, values)
+        rows, fitness_of_rows = trials.reshape(-1, dimension), values.reshape(-1)
+        evaluate_programs(rows, starts[: end - first + 1], entries[first:end], instructions, data, fitness_of_rows)
         _absorb(part, trials, values, has_window, normalized)
         _observe(part, normalized, has_window, parts, bin_scale, observations[first:end])
         describe_runs(part, figures[:, first:end], counts[:, first:end], best_positions[first:end])

@@ -173,18 +173,24 @@ def _load_points(coordinates: Pointer[float], start: int, dimension: int, buffer
 
 @compiled
 def evaluate_programs(
-    points: FloatArray, entries: IntArray, instructions: IntArray, data: FloatArray, values: FloatArray
+    points: FloatArray,
+    starts: IntArray,
+    entries: IntArray,
+    instructions: IntArray,
+    data: FloatArray,
+    values: FloatArray,
 ) -> None:
-    """Write the values (R, N) of points (R, N, D), those of run r by the program that starts at ``entries[r]``.
+    """Write the values (T,) of points (T, D), those of run r by the program that starts at ``entries[r]``.
 
     Args:
-        points: Points of every run, shape (R, N, D), contiguous.
+        points: Points of all runs one after another, shape (T, D), contiguous.
+        starts: Run r owns the points ``starts[r]`` to ``starts[r + 1]``, possibly none; from 0 to T, shape (R + 1,).
         entries: First instruction of every run's program, shape (R,).
         instructions: All instructions, one per row; their columns are named in this module.
         data: The numbers they refer to.
-        values: Where the values are written, shape (R, N), contiguous.
+        values: Where the values are written, shape (T,), contiguous.
     """
-    num_runs, num_points, dimension = points.shape
+    num_runs, dimension = len(entries), points.shape[1]
     coordinates = pointer_to(points)
     results = pointer_to(values)
     registers = np.empty(NUM_REGISTERS * dimension * WIDTH)
@@ -196,8 +202,8 @@ def evaluate_programs(
         next_run = run + 1
         while next_run < num_runs and entries[next_run] == entries[run]:
             next_run += 1
-        end = next_run * num_points
-        for first in range(run * num_points, end, WIDTH):
+        end = starts[next_run]
+        for first in range(starts[run], end, WIDTH):
             # Taken anew for every block: an array may be freed after its last mention, whoever holds its address.
             buffer = pointer_to(registers)
             if first + WIDTH <= end:

@@ -73,30 +73,65 @@ class ProblemBatch:
         A run's values do not depend on what the other runs are. Points are not searched for NaN here:
         a value that is not a number comes back as +inf.
         """
-        # The kernel is compiled for one kind of array; anything else, read-only ones included, is copied into it.
-        if type(points) is not np.ndarray or points.dtype is not _FLOAT64 or not points.flags.carray:
-            points = np.array(points, dtype=np.float64, order="C")
+        points = _as_plain(points)
         shape = points.shape
-        if len(shape) != 3 or shape[0] != len(self._entries) or shape[2] != self.dimension:
+        if len(shape) != 3 or shape[0] != len(self) or shape[2] != self.dimension:
             raise ValueError(f"Points of this batch must have shape ({len(self)}, N, {self.dimension}), got {shape}.")
-        values = np.empty(shape[:2])
+        num_runs, num_points, dimension = shape
+        starts = np.arange(num_runs + 1) * num_points
+        values = self._evaluate_rows(points.reshape(num_runs * num_points, dimension), starts)
+        return values.reshape(num_runs, num_points)
+
+    def evaluate_ragged(self, points: FloatArray, starts: IntArray) -> FloatArray:
+        """Return values (T,) of points (T, D), where runs have different numbers of points.
+
+        Args:
+            points: Points of all runs one after another, shape (T, D).
+            starts: Run r owns the points ``starts[r]`` to ``starts[r + 1]``, possibly none; from 0 to T, never
+                falling, shape (R + 1,).
+        """
+        points, starts = _as_plain(points), np.asarray(starts)
+        if points.ndim != 2 or points.shape[1] != self.dimension:
+            raise ValueError(f"Points of this batch must have shape (T, {self.dimension}), got {points.shape}.")
+        if starts.shape != (len(self) + 1,) or starts.dtype.kind not in "iu":
+            raise ValueError(
+                f"`starts` must be {len(self) + 1} integers, one per run and the end, "
+                f"got {starts.dtype} of shape {starts.shape}."
+            )
+        starts = starts.astype(np.int64)
+        if starts[0] != 0 or starts[-1] != len(points) or (starts[1:] < starts[:-1]).any():
+            raise ValueError(f"`starts` must rise from 0 to the number of points {len(points)}, got {starts.tolist()}.")
+        return self._evaluate_rows(points, starts)
+
+    def _evaluate_rows(self, points: FloatArray, starts: IntArray) -> FloatArray:
+        """Do what ``evaluate_ragged`` does, with arguments that were checked."""
+        values = np.empty(len(points))
         if self._is_compiled:
-            evaluate_programs(points, self._entries, self._instructions, self._data, values)
+            evaluate_programs(points, starts, self._entries, self._instructions, self._data, values)
         else:
-            self._evaluate_mixture(points, values)
+            self._evaluate_mixture(points, starts, values)
         return values
 
-    def _evaluate_mixture(self, points: FloatArray, values: FloatArray) -> None:
+    def _evaluate_mixture(self, points: FloatArray, starts: IntArray, values: FloatArray) -> None:
         """Write the values where some problems are Python functions: those one by one, all others in one call."""
-        compiled_runs = np.flatnonzero(self._entries != _NO_ENTRY)
-        if compiled_runs.size:
-            values[compiled_runs] = self.take(compiled_runs).evaluate(points[compiled_runs])
-        runs_of: dict[Problem, list[int]] = {}
-        for run in np.flatnonzero(self._entries == _NO_ENTRY).tolist():
-            runs_of.setdefault(self.problems[run], []).append(run)
-        for problem, runs in runs_of.items():
-            rows = points[runs].reshape(-1, self.dimension)
-            values[runs] = problem.evaluator(rows).reshape(len(runs), -1)
+        runs_of: dict[Problem | None, list[int]] = {}
+        for run, problem in enumerate(self.problems):
+            is_compiled = self._entries[run] != _NO_ENTRY
+            runs_of.setdefault(None if is_compiled else problem, []).append(run)
+        for member, runs in runs_of.items():
+            counts = (starts[1:] - starts[:-1])[runs]
+            rows = np.concatenate([np.arange(starts[run], starts[run + 1]) for run in runs])
+            if member is None:
+                values[rows] = self.take(np.array(runs)).evaluate_ragged(points[rows], np.append(0, counts.cumsum()))
+            elif rows.size:
+                values[rows] = member.evaluator(points[rows])
 
     def __reduce__(self) -> tuple[Callable[[Iterable[Problem]], ProblemBatch], tuple[tuple[Problem, ...]]]:
         return ProblemBatch, (self.problems,)
+
+
+def _as_plain(points: FloatArray) -> FloatArray:
+    """Return ``points`` as the one kind of array that the kernel is compiled for; others, read-only too, are copied."""
+    if type(points) is not np.ndarray or points.dtype is not _FLOAT64 or not points.flags.carray:
+        return np.array(points, dtype=np.float64, order="C")
+    return points

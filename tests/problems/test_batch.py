@@ -37,6 +37,39 @@ def test_a_point_has_one_value_whatever_its_neighbours(mixture, rng):
     np.testing.assert_array_equal(mixture.evaluate(points[:, order]), mixture.evaluate(points)[:, order])
 
 
+def test_runs_with_different_numbers_of_points_get_the_values_of_their_problems(mixture, rng):
+    counts = rng.integers(0, 20, len(mixture))
+    # Neighbouring runs of one problem, one of them without points, and empty runs at both ends.
+    counts[[0, -3, -1]], counts[[-4, -2]] = 0, [5, 3]
+    starts = np.append(0, counts.cumsum())
+    points = rng.uniform(-100.0, 100.0, (starts[-1], 10))
+    values = mixture.evaluate_ragged(points, starts)
+    assert values.shape == (starts[-1],)
+    for problem, first, end in zip(mixture.problems, starts, starts[1:], strict=False):
+        np.testing.assert_array_equal(values[first:end], problem.evaluate(points[first:end]))
+
+
+def test_runs_of_python_functions_may_have_different_numbers_of_points(rng):
+    calls = []
+
+    def total(points):
+        calls.append(points.shape)
+        return points.sum(axis=1)
+
+    own = Problem.from_function(total, -1.0, 1.0, dimension=10, vectorized=True)
+    suite = make_suite("cec2017", 10)
+    batch = ProblemBatch([own, suite[5], own, suite[1], own, suite[5]])
+    starts = np.array([0, 3, 7, 7, 9, 10, 10])
+    points = rng.uniform(-1.0, 1.0, (10, 10))
+    values = batch.evaluate_ragged(points, starts)
+    assert calls == [(4, 10)]
+    np.testing.assert_array_equal(values[[0, 1, 2, 9]], points[[0, 1, 2, 9]].sum(axis=1))
+    np.testing.assert_array_equal(values[3:7], suite[5].evaluate(points[3:7]))
+    np.testing.assert_array_equal(values[7:9], suite[1].evaluate(points[7:9]))
+    assert batch.evaluate_ragged(np.empty((0, 10)), np.zeros(7, np.int64)).shape == (0,)
+    assert calls == [(4, 10)]
+
+
 @pytest.mark.parametrize("dimension", [30, 100])
 def test_mixture_in_more_dimensions_equals_each_problem_alone(dimension, rng):
     batch = ProblemBatch([*make_suite("cec2013", dimension, range(1, 29)), *make_suite("cec2017", dimension)])
@@ -154,6 +187,27 @@ def test_points_of_the_wrong_shape_are_rejected(shape):
     batch = ProblemBatch(list(make_suite("cec2013", 10, [1, 2, 3])))
     with pytest.raises(ValueError, match=r"must have shape \(3, N, 10\), got"):
         batch.evaluate(np.zeros(shape))
+
+
+@pytest.mark.parametrize("shape", [(5, 9), (1, 5, 10), (10,)])
+def test_ragged_points_of_the_wrong_shape_are_rejected(shape):
+    batch = ProblemBatch(list(make_suite("cec2013", 10, [1, 2])))
+    with pytest.raises(ValueError, match=r"must have shape \(T, 10\), got"):
+        batch.evaluate_ragged(np.zeros(shape), np.array([0, 2, 5]))
+
+
+@pytest.mark.parametrize("starts", [[0, 5], [0, 2, 4, 5], [0.0, 2.0, 5.0], 0, [[0, 2, 5]]])
+def test_starts_that_are_not_one_integer_per_run_and_the_end_are_rejected(starts):
+    batch = ProblemBatch(list(make_suite("cec2013", 10, [1, 2])))
+    with pytest.raises(ValueError, match=r"`starts` must be 3 integers, one per run and the end, got .* of shape"):
+        batch.evaluate_ragged(np.zeros((5, 10)), np.array(starts))
+
+
+@pytest.mark.parametrize("starts", [[1, 2, 5], [0, 2, 6], [0, 2, 4], [0, 6, 5], [0, -1, 5]])
+def test_starts_that_do_not_rise_over_all_points_are_rejected(starts):
+    batch = ProblemBatch(list(make_suite("cec2013", 10, [1, 2])))
+    with pytest.raises(ValueError, match=r"`starts` must rise from 0 to the number of points 5, got \["):
+        batch.evaluate_ragged(np.zeros((5, 10)), starts)
 
 
 def test_empty_and_uneven_batches_are_rejected():

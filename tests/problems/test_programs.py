@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from de_gym.arrays import FloatArray
+from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine import kernel
 from de_gym.problems.programs import LANDSCAPES, Program, ProgramLibrary
 
@@ -17,11 +17,15 @@ def run(program: Program, points: FloatArray) -> FloatArray:
     """Return the values of points (P, D)."""
     library = ProgramLibrary()
     entry = library.add(program)
-    values = np.empty((1, len(points)))
-    kernel.evaluate_programs(
-        np.ascontiguousarray(points, dtype=np.float64)[np.newaxis], np.array([entry]), *library.arrays, values
-    )
-    return values[0]
+    return evaluate(entry, library.arrays, points)
+
+
+def evaluate(entry: int, arrays: tuple[IntArray, FloatArray], points: FloatArray) -> FloatArray:
+    """Return the values of points (P, D) by the program at ``entry``."""
+    values = np.empty(len(points))
+    rows = np.ascontiguousarray(points, dtype=np.float64)
+    kernel.evaluate_programs(rows, np.array([0, len(points)]), np.array([entry]), *arrays, values)
+    return values
 
 
 def landscape(name: str, points: FloatArray, **options: float) -> FloatArray:
@@ -217,9 +221,6 @@ def test_programs_added_later_leave_earlier_arrays_valid(rng):
     entry = library.add(composition(4))
     early = library.arrays
     later_entry = library.add(composition(4))
-    points = rng.uniform(-5.0, 15.0, (1, 6, 4))
-    values, later_values = np.empty((1, 6)), np.empty((1, 6))
-    kernel.evaluate_programs(points, np.array([entry]), *early, values)
-    kernel.evaluate_programs(points, np.array([later_entry]), *library.arrays, later_values)
+    points = rng.uniform(-5.0, 15.0, (6, 4))
     assert entry != later_entry
-    np.testing.assert_array_equal(values, later_values)
+    np.testing.assert_array_equal(evaluate(entry, early, points), evaluate(later_entry, library.arrays, points))
