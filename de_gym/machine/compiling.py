@@ -19,7 +19,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 # The layers that hold kernels, lowest first.
-_LAYERS = ("machine", "problems", "evolution", "envs", "baselines", "controllers")
+_LAYERS = ("machine", "problems", "evolution", "envs", "baselines", "controllers", "optimizers")
 
 
 @cache
