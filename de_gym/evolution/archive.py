@@ -11,6 +11,13 @@ OVERWRITE, RANDOM_LEAVING = ARCHIVE_RULES.values()
 
 
 @inlined
+def copy_row(source: FloatArray, source_row: int, target: FloatArray, target_row: int) -> None:
+    """Copy one row; a loop, because the assignment of slices costs more than a short row."""
+    for j in range(source.shape[1]):
+        target[target_row, j] = source[source_row, j]
+
+
+@inlined
 def retire(positions: FloatArray, row: int, first: int, count: int, limit: int, rule: int, uniforms: FloatArray) -> int:
     """Copy the individual in ``row`` to the archive that begins at row ``first``; return the number of its members.
 
@@ -19,7 +26,7 @@ def retire(positions: FloatArray, row: int, first: int, count: int, limit: int, 
     if limit == 0:
         return 0
     slot = count if rule == RANDOM_LEAVING or count < limit else int(uniforms[row] * limit)
-    positions[first + slot] = positions[row]
+    copy_row(positions, row, positions, first + slot)
     return count + 1 if rule == RANDOM_LEAVING else min(count + 1, limit)
 
 
@@ -35,5 +42,5 @@ def leave_at_random(positions: FloatArray, first: int, count: int, limit: int, u
     while count > limit:
         leaving = int(uniforms[count - limit - 1] * count)
         count -= 1
-        positions[first + leaving] = positions[first + count]
+        copy_row(positions, first + count, positions, first + leaving)
     return count

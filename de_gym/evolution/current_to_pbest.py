@@ -81,7 +81,8 @@ def breed_to_pbest(
         drawn = uniforms[run, first_uniform * size : (first_uniform + 4 + dimension) * size]
         pool_size = size + runs[run]["archive_size"]
         picked = pick_distinct(drawn[size : 3 * size].reshape(2, size), pool_size)
-        _pick_pbest(drawn, order[run, :size], plan["num_pbest"], plan["other_pbest"], rows[size : 2 * size])
+        num_pbest = min(max(plan["num_pbest"], 1), size)
+        _pick_pbest(drawn, order[run, :size], num_pbest, plan["other_pbest"], rows[size : 2 * size])
         for i in range(size):
             rows[i], rows[2 * size + i] = i, picked[0, i]
             minus = picked[1, i]

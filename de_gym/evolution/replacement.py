@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.archive import RANDOM_LEAVING, archive_limit, leave_at_random, retire
+from de_gym.evolution.archive import RANDOM_LEAVING, archive_limit, copy_row, leave_at_random, retire
 from de_gym.evolution.populations import PlanRecords, RunRecords
 from de_gym.machine.compiling import compiled, inlined, shared
 from de_gym.machine.ordering import is_better, is_not_worse, rank_by_fitness
@@ -52,7 +52,7 @@ def replace_parents(
             if is_better(value, parent) or (not strictly and is_not_worse(value, parent)):
                 if is_better(value, parent):
                     count = retire(rows, i, capacity, count, limit, archive_rule, leaving)
-                rows[i] = points[begin + i]
+                copy_row(points, begin + i, rows, i)
                 fitness[run, i] = value
                 num_replaced += 1
         if archive_rule == RANDOM_LEAVING:
@@ -100,7 +100,7 @@ def drop_worst(
         if next_size >= size:
             continue
         next_rows = _rows_without_worst(order[run, :size], fitness[run, :size], next_size)
-        place = 0
+        rows, place = positions[run], 0
         for rank in range(size):
             row = next_rows[order[run, rank]]
             order[run, place] = row
@@ -108,7 +108,7 @@ def drop_worst(
         for row in range(size):
             target = next_rows[row]
             if 0 <= target < row:
-                positions[run, target] = positions[run, row]
+                copy_row(rows, row, rows, target)
                 fitness[run, target], origins[run, target] = fitness[run, row], origins[run, row]
         fitness[run, next_size:size] = np.inf
         runs[run]["size"] = next_size

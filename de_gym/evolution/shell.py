@@ -82,10 +82,10 @@ class Feedback(NamedTuple):
 
 
 def make_parameters(num_runs: int, capacity: int) -> Parameters:
-    """Return parameters that leave sizes as they are; the weights of p-best are the scale factors."""
+    """Return parameters for a controller that sets but a few: sizes stay, p-best weights are F, p is a twentieth."""
     shape = (num_runs, capacity)
     plans = np.zeros(num_runs, PLAN)
-    plans["num_pbest"], plans["next_size"] = 1, capacity
+    plans["num_pbest"], plans["next_size"] = max(capacity // 20, 2), capacity
     scale_factors = np.zeros(shape)
     return Parameters(scale_factors, np.zeros(shape), scale_factors, np.zeros(shape, np.int64), plans)
 
