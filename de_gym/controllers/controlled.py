@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.baselines import GenerationParameters, Optimizer
 from de_gym.controllers.base import Controller, check_population_size
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.envs import process
 from de_gym.envs.run_state import RunState, ranked_positions, take_runs
 from de_gym.envs.settings import EnvSettings, default_population_size
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
+from de_gym.evolution.populations import Trials
+from de_gym.optimizers.base import GenerationParameters, Optimizer
 
 # What a controller's actions depend on; the rest of an environment's arguments say when and how it is trained.
 _PROCESS_SETTINGS = ("num_bins", "history_window", "histogram", "observation", "pbest", "bound_repair")
@@ -25,7 +26,7 @@ class ControlledDE(Optimizer):
     It is the environment's own decision process, so a controller meets in use what it met in training.
     """
 
-    name: ClassVar[str] = "controlled-de"
+    name = "controlled-de"
 
     def __init__(self, controller: Controller, population_size: int | None = None, **changes: Any) -> None:
         """Store the controller; ``changes`` replace settings of its environment, such as ``pbest=0.1``.
@@ -43,24 +44,27 @@ class ControlledDE(Optimizer):
         chosen = self._population_size or self.controller.population_size
         size = chosen or default_population_size(self._dimension)
         self._process = EnvSettings(
-            population_size=size, max_evaluations=self._max_evaluations, max_generations=None, **self._settings
+            population_size=size, max_evaluations=int(self._runs["max_evaluations"][0]), max_generations=None, **self._settings
         )
         self._state: RunState | None = None
         self._actions: FloatArray | None = None
         self._last_parameters: GenerationParameters | None = None
         self.controller.reset(self._rngs)
+        self._runs["size"] = size
 
-    def _next_cost(self) -> IntArray:
-        return np.full(self.num_runs, self._process.population_size)
-
-    def _ask(self) -> FloatArray:
+    def _ask(self) -> Trials:
         if self._state is None:
             uniforms = draw_uniforms(self._rngs, self._process.population_size, self._dimension)
-            return scale_to_bounds(uniforms, self._lower, self._upper)
-        self._actions = self.controller(process.observe(self._state, self._process))
-        return process.breed(self._state, self._actions, self._process, self._lower, self._upper)
+            trials = scale_to_bounds(uniforms, self._lower, self._upper)
+        else:
+            self._actions = self.controller(process.observe(self._state, self._process))
+            trials = process.breed(self._state, self._actions, self._process, self._lower, self._upper)
+        starts = np.arange(self.num_runs + 1) * self._process.population_size
+        return Trials(trials.reshape(-1, self._dimension), starts)
 
-    def _tell(self, trials: FloatArray, fitness: FloatArray) -> None:
+    def _tell(self, asked: Trials, values: FloatArray) -> None:
+        shape = (self.num_runs, self._process.population_size)
+        trials, fitness = asked.points.reshape(*shape, self._dimension), values.reshape(shape)
         if self._state is None or self._actions is None:
             unknown = np.full(self.num_runs, np.nan)  # only rewards need the minimum
             self._state = process.start(trials, fitness, unknown, draw_keys(self._rngs), self._process)

@@ -95,6 +95,8 @@ class ControlledOptimizer(Optimizer):
 
 def _live(array: FloatArray, sizes: IntArray, missing: float) -> FloatArray:
     """Return a copy of the rows in use, shape (R, N, ...), filled up where a run has fewer than the largest."""
-    live = array[:, : sizes.max(initial=0)].copy()
-    live[np.arange(live.shape[1]) >= sizes[:, None]] = missing
+    size = int(sizes.max(initial=0))
+    live = array[:, :size].copy()
+    if (sizes < size).any():
+        live[np.arange(size) >= sizes[:, None]] = missing
     return live
