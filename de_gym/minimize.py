@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -13,18 +13,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, OptimizeResult
 
-from de_gym.arrays import FloatArray
-from de_gym.baselines import BASELINES, Optimizer
-from de_gym.controllers import ControlledDE, Controller, default_controller, load
+from de_gym.arrays import BoolArray, FloatArray
+from de_gym.controllers import Controller, default_controller, load
+from de_gym.optimizers import ControlledDE, Optimizer, Progress, advance, make_optimizer, method_name
 from de_gym.problems import Problem, ProblemBatch
 from de_gym.problems.budgets import default_max_evaluations
-from de_gym.registry import lookup
 
 Objective = Callable[..., Any]
 Callback = Callable[[OptimizeResult], object]
 MapLike = Callable[[Objective, Sequence[FloatArray]], Any]
 
-METHODS = ("learned", *BASELINES)
+LEARNED = "learned"
 
 
 def minimize(
@@ -51,7 +50,8 @@ def minimize(
             columns in scipy). A NaN counts as +inf.
         bounds: One (lower, upper) pair per coordinate, or a ``scipy.optimize.Bounds``; all finite.
         args: Further arguments of ``fun``.
-        method: "learned", or the name of a compared algorithm such as "jso": see ``de_gym.baselines.BASELINES``.
+        method: "learned", or the name of another algorithm such as "jso", in any case: see ``de_gym.optimizers.METHODS``.
+            Those of other packages, such as "cma" and "minion-arrde", need ``pip install 'de-gym[peers]'``.
         controller: For "learned": "default" takes the shipped controller trained nearest to the number of
             coordinates, then to the evaluations per coordinate; else a shipped name, the path of a ``.safetensors``
             file, or a ``Controller``.
@@ -80,6 +80,7 @@ def minimize(
 
     Raises:
         TypeError, ValueError: An argument is not what it should be, or ``fun`` returned something else than numbers.
+        ImportError: The method needs a package that is not installed.
         RuntimeError: ``fun`` raised an exception, which is its ``__cause__``.
 
     Notes:
@@ -103,95 +104,105 @@ def minimize(
         raise ValueError("`target` must be a number or None, got NaN.")
     starts = _checked_starts(x0, lower, upper)
     with _as_problem(fun, args, lower, upper, vectorized, workers) as problem:
-        run = _Run(optimizer, ProblemBatch([problem]), target, callback)
         optimizer.start(lower[None], upper[None], [np.random.default_rng(seed)], budget)
-        return run.finish(starts)
-
-
-@dataclass
-class _Run:
-    """One run of an optimiser, with the record of its generations."""
-
-    optimizer: Optimizer
-    problems: ProblemBatch
-    target: float | None
-    callback: Callback | None
-    history: dict[str, list[float]] = field(
-        default_factory=lambda: {name: [] for name in ("evaluations", "best_fitness", "scale_factor", "crossover_rate")}
-    )
-    last_generation: tuple[FloatArray, FloatArray] | None = None
-
-    def finish(self, starts: FloatArray | None) -> OptimizeResult:
-        """Run to the end and return the result."""
+        record = _Record(optimizer)
+        stops = _Stops(record, target, callback)
         try:
-            self._generation(starts)
-            while not (ending := self._ending()):
-                self._generation(None)
-                if self._wants_to_stop():
-                    ending = (False, "The callback stopped the run.")
-                    break
+            advance(optimizer, ProblemBatch([problem]), [record, stops], starts)
+            ending = stops.ending()
         except KeyboardInterrupt:
-            if self.last_generation is None:
+            if not record.evaluations:
                 raise
             ending = (False, "The run was interrupted; this is the best point so far.")
-        return self._result(*ending)
+        finally:
+            optimizer.close()
+        return record.result(*ending)
 
-    def _generation(self, starts: FloatArray | None) -> None:
-        optimizer = self.optimizer
-        trials = optimizer.ask()
-        if starts is not None:
-            trials[0, : len(starts)] = starts[: trials.shape[1]]
-        values = self.problems.evaluate(trials)
-        optimizer.tell(values)
-        self.last_generation = trials[0], values[0]
+
+class _Record:
+    """Observer: what one run's generations were like, and the result they make."""
+
+    def __init__(self, optimizer: Optimizer) -> None:
+        self.optimizer = optimizer
+        self.evaluations: list[int] = []
+        self._best_fitness: list[float] = []
+        self._scale_factor: list[float] = []
+        self._crossover_rate: list[float] = []
+
+    def __call__(self, progress: Progress) -> None:
+        """Take note of the generation."""
+        optimizer = progress.optimizer
         parameters = optimizer.last_parameters
-        self.history["evaluations"].append(float(optimizer.evaluations[0]))
-        self.history["best_fitness"].append(float(optimizer.best_fitness[0]))
-        self.history["scale_factor"].append(np.nan if parameters is None else parameters.scale_factors[0].mean())
-        self.history["crossover_rate"].append(np.nan if parameters is None else parameters.crossover_rates[0].mean())
+        self._last_generation = progress.trials.points, progress.values
+        self.evaluations.append(int(optimizer.evaluations[0]))
+        self._best_fitness.append(float(optimizer.best_fitness[0]))
+        self._scale_factor.append(np.nan if parameters is None else _mean(parameters.scale_factors[0]))
+        self._crossover_rate.append(np.nan if parameters is None else _mean(parameters.crossover_rates[0]))
 
-    def _ending(self) -> tuple[bool, str] | None:
-        best = self.optimizer.best_fitness[0]
-        if self.target is not None and best <= self.target:
-            return True, f"The target {self.target:g} was reached."
-        if not self.optimizer.has_ended[0]:
-            return None
-        if not np.isfinite(best):
-            return False, "The budget is spent and the function returned no finite value."
-        if self.target is not None:
-            return False, f"The budget is spent and the target {self.target:g} was not reached."
-        return True, "The budget is spent."
-
-    def _wants_to_stop(self) -> bool:
-        if self.callback is None:
-            return False
-        try:
-            return self.callback(self._result(False, "in progress")) is True
-        except StopIteration:
-            return True
-
-    def _result(self, success: bool, message: str) -> OptimizeResult:
+    def result(self, success: bool, message: str) -> OptimizeResult:
+        """Return the result so far."""
         optimizer = self.optimizer
         points, fitness = self._population()
         return OptimizeResult(
             x=optimizer.best_position[0].copy(),
             fun=float(optimizer.best_fitness[0]),
             nfev=int(optimizer.evaluations[0]),
-            nit=len(self.history["evaluations"]) - 1,
+            nit=len(self.evaluations) - 1,
             success=success,
             message=message,
             population=points,
             population_fitness=fitness,
-            history={name: np.array(values) for name, values in self.history.items()},
+            history={
+                "evaluations": np.array(self.evaluations, dtype=np.float64),
+                "best_fitness": np.array(self._best_fitness),
+                "scale_factor": np.array(self._scale_factor),
+                "crossover_rate": np.array(self._crossover_rate),
+            },
         )
 
     def _population(self) -> tuple[FloatArray, FloatArray]:
         """Return the current points and values, best first."""
-        assert self.last_generation is not None  # a result needs a generation
         population = self.optimizer.population
-        points, fitness = self.last_generation if population is None else (population[0][0], population[1][0])
+        points, fitness = self._last_generation if population is None else (population[0][0], population[1][0])
         order = np.argsort(fitness, kind="stable")
         return points[order], fitness[order]
+
+
+def _mean(values: FloatArray) -> float:
+    """Return the mean without the ceremony of ``np.mean``, which costs more than its sum."""
+    return float(np.add.reduce(values) / len(values))
+
+
+class _Stops:
+    """Observer: ends the run at the target, or where the callback says so."""
+
+    def __init__(self, record: _Record, target: float | None, callback: Callback | None) -> None:
+        self._record, self._callback = record, callback
+        self._target = target
+        self._callback_stopped = False
+
+    def __call__(self, progress: Progress) -> BoolArray | None:
+        """Return whether the one run must end."""
+        if self._callback is not None and progress.generation > 0:
+            try:
+                self._callback_stopped = self._callback(self._record.result(False, "in progress")) is True
+            except StopIteration:
+                self._callback_stopped = True
+        reached = self._target is not None and progress.optimizer.best_fitness[0] <= self._target
+        return np.array([True]) if reached or self._callback_stopped else None
+
+    def ending(self) -> tuple[bool, str]:
+        """Return whether the run succeeded, and how it ended."""
+        best, target = self._record.optimizer.best_fitness[0], self._target
+        if self._callback_stopped:
+            return False, "The callback stopped the run."
+        if target is not None and best <= target:
+            return True, f"The target {target:g} was reached."
+        if not np.isfinite(best):
+            return False, "The budget is spent and the function returned no finite value."
+        if target is not None:
+            return False, f"The budget is spent and the target {target:g} was not reached."
+        return True, "The budget is spent."
 
 
 def _split_bounds(bounds: Sequence[tuple[float, float]] | Bounds) -> tuple[FloatArray, FloatArray]:
@@ -213,24 +224,15 @@ def _split_bounds(bounds: Sequence[tuple[float, float]] | Bounds) -> tuple[Float
 def _make_optimizer(
     method: str, controller: str | Controller, population_size: int | None, dimension: int, budget: int
 ) -> Optimizer:
-    lookup("method", method, dict.fromkeys(METHODS))
-    if method == "learned":
-        chosen = _find_controller(controller, dimension, budget)
-        if population_size is not None and chosen.population_size not in (None, population_size):
-            raise ValueError(
-                f"This controller was trained for {chosen.population_size} individuals, got `population_size` "
-                f"{population_size}: leave it out, or choose another controller or method."
-            )
-        return ControlledDE(chosen, population_size)
-    kind: Any = BASELINES[method]
-    optimizer: Optimizer = kind()
-    if population_size is None:
-        return optimizer
-    settings = kind().settings
-    if "population_size" not in {option.name for option in fields(settings)}:
-        raise ValueError(f"Method {method!r} sets its own population sizes, got `population_size` {population_size}.")
-    optimizer = kind(replace(settings, population_size=population_size))
-    return optimizer
+    if method.lower() != LEARNED:
+        return make_optimizer(method_name(method, LEARNED), population_size=population_size)
+    chosen = _find_controller(controller, dimension, budget)
+    if population_size is not None and chosen.population_size not in (None, population_size):
+        raise ValueError(
+            f"This controller was trained for {chosen.population_size} individuals, got `population_size` "
+            f"{population_size}: leave it out, or choose another controller or method."
+        )
+    return ControlledDE(chosen, population_size)
 
 
 def _find_controller(controller: str | Controller, dimension: int, budget: int) -> Controller:

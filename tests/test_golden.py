@@ -39,7 +39,8 @@ def library() -> SimpleNamespace:
     """Return what the cases need beyond the front doors, under names of their own."""
     from de_gym import make_suite
     from de_gym.baselines import run
-    from de_gym.controllers import ConstantController, ControlledDE, RandomController, load
+    from de_gym.controllers import ConstantController, RandomController, load
+    from de_gym.optimizers import ControlledDE
 
     return SimpleNamespace(
         suite=make_suite,

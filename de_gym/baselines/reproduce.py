@@ -16,16 +16,14 @@ import numpy as np
 import tyro
 
 from de_gym import __version__
-from de_gym.baselines import BASELINES, JSO, JSOSettings, Optimizer, run
-from de_gym.baselines.runner import EVALUATIONS_PER_DIMENSION
 from de_gym.baselines.stored import StoredResults, read_results, results_name, write_results
+from de_gym.optimizers import METHODS, Optimizer, run
+from de_gym.optimizers.running import EVALUATIONS_PER_DIMENSION
 from de_gym.problems import make_suite
 from de_gym.registry import lookup
 
-# Every baseline as it is, and jSO as the LDE paper's table has it.
 CONFIGURATIONS: dict[str, Callable[[], Optimizer]] = {
-    **BASELINES,
-    "jso-lde-paper": lambda: JSO(JSOSettings.lde_paper()),
+    name: method for name, method in METHODS.items() if method.package is None
 }
 
 

@@ -1,7 +1,6 @@
 """Controllers: what chooses F and CR of every individual, generation after generation."""
 
 from de_gym.controllers.base import Controller, check_population_size
-from de_gym.controllers.controlled import ControlledDE
 from de_gym.controllers.fixed import ConstantController, RandomController
 from de_gym.controllers.pretrained import available, default_controller, default_name, load
 from de_gym.controllers.recurrent import ControllerInfo, RecurrentController
@@ -9,7 +8,6 @@ from de_gym.controllers.storage import load_controller, save_controller
 
 __all__ = [
     "ConstantController",
-    "ControlledDE",
     "Controller",
     "ControllerInfo",
     "RandomController",

@@ -15,19 +15,18 @@ from de_gym.baselines import GenerationParameters, Optimizer, run
 from de_gym.baselines.reproduce import CONFIGURATIONS
 from de_gym.controllers import (
     ConstantController,
-    ControlledDE,
     Controller,
     RandomController,
     RecurrentController,
     available,
     load,
 )
-from de_gym.controllers.controlled import process_settings
 from de_gym.controllers.storage import tensor_checksum
 from de_gym.envs.settings import default_population_size
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.protocol import Protocol
-from de_gym.evolution.records import RunResult
+from de_gym.optimizers import ControlledDE, process_settings
+from de_gym.optimizers.records import RunResult
 from de_gym.problems import Problem
 from de_gym.registry import unknown_name_message
 

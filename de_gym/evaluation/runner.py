@@ -15,7 +15,7 @@ from de_gym.arrays import FloatArray
 from de_gym.evaluation.backends import WorkerDiedError, run_tasks
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.store import ChunkKey, DamagedChunkError, ResultStore
-from de_gym.evolution.records import RunResult
+from de_gym.optimizers.records import RunResult
 from de_gym.problems import Problem, make_suite
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from de_gym import make_suite
 from de_gym.baselines import run
-from de_gym.controllers import ConstantController, ControlledDE, RandomController
+from de_gym.controllers import ConstantController, RandomController
+from de_gym.optimizers import ControlledDE
 from de_gym.envs import DEParamControlEnv
 
 

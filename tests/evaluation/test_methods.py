@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from de_gym.baselines import BASELINES, run
-from de_gym.controllers import ControlledDE, RandomController, save_controller
+from de_gym.controllers import RandomController, save_controller
+from de_gym.optimizers import ControlledDE
 from de_gym.evaluation.methods import ALGORITHMS, controller_method, make_methods
 from de_gym.evaluation.paper import LABELS
 from de_gym.evaluation.protocol import Protocol

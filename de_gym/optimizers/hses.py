@@ -17,20 +17,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
-from de_gym.baselines.base import Optimizer, check_at_least, check_fraction, take_runs
-from de_gym.baselines.cma_steps import cma_constants, log_weights
-from de_gym.baselines.hses_steps import (
+from de_gym.checks import fraction, optional_whole
+from de_gym.evolution.populations import Trials, take_runs
+from de_gym.optimizers.base import Optimizer
+from de_gym.optimizers.cma_steps import cma_constants, log_weights
+from de_gym.optimizers.hses_steps import (
+    REDRAWN,
+    STRATEGY,
+    UNIFORM,
+    WRAPPED,
     advance_cma,
     fit_models,
     freeze_models,
+    generation_bests,
     keep_results,
-    redraw_outside,
-    sample_cma,
-    wrap_outside,
+    sample_generation,
+    scale_to_boxes,
 )
-from de_gym.evolution import draw_normals, draw_uniforms
 
-# Stages of a run. Runs of a batch enter the last one together: those that get there first wait for the others.
+# Stages of a run.
 SAMPLING, FIRST_CMA, SECOND_CMA, REFINING = 0, 1, 2, 3
 _BOUND = 100.0
 
@@ -74,13 +79,13 @@ class HSESSettings:
     far: float = 10.0
 
     def __post_init__(self) -> None:
-        check_at_least("num_selected", self.num_selected, 2)
-        check_at_least("num_refining_selected", self.num_refining_selected, 2)
-        check_at_least("num_samples", self.num_samples, max(self.num_selected, self.num_refining_selected))
-        check_at_least("num_generations", self.num_generations, 1)
-        check_at_least("shrink_interval", self.shrink_interval, 1)
-        check_at_least("num_cma_samples", self.num_cma_samples, 6)
-        check_fraction("cma_fraction", self.cma_fraction)
+        optional_whole("num_selected", self.num_selected, 2)
+        optional_whole("num_refining_selected", self.num_refining_selected, 2)
+        optional_whole("num_samples", self.num_samples, max(self.num_selected, self.num_refining_selected))
+        optional_whole("num_generations", self.num_generations, 1)
+        optional_whole("shrink_interval", self.shrink_interval, 1)
+        optional_whole("num_cma_samples", self.num_cma_samples, 6)
+        fraction("cma_fraction", self.cma_fraction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,106 +172,99 @@ class HSES(Optimizer):
         self._weights = log_weights(settings.num_selected)
         self._refining_weights = log_weights(settings.num_refining_selected)
         self._state = _new_state(self.num_runs, self._dimension)
+        self._runs["size"] = settings.num_samples
 
     def _keep(self, runs: IntArray) -> None:
         self._state = take_runs(self._state, runs)
 
-    def _next_cost(self) -> IntArray:
-        is_cma = (self._state.stage == FIRST_CMA) | (self._state.stage == SECOND_CMA)
-        return np.where(is_cma, self._num_cma_samples, self.settings.num_samples)
+    def _ask(self) -> Trials:
+        starts, state = self._next_starts(), self._state
+        samplers = self._samplers()
+        self._numbers, fresh = self._draw(samplers, starts)
+        factors = np.where(state.shrinks, self.settings.shrink_factor, 1.0)
+        self._points = sample_generation(
+            samplers,
+            starts,
+            self._numbers,
+            fresh,
+            state.mean,
+            factors[:, None] * state.deviation,
+            state.cma_mean,
+            state.step_size,
+            state.basis,
+            state.axis_lengths,
+            _BOUND,
+        )
+        return Trials(scale_to_boxes(self._points, starts, self._lower, self._upper, _BOUND), starts)
 
-    def _next_active(self) -> IntArray:
-        ended = self.has_ended
-        # Both CMA stages have samples of one size and go on side by side.
-        turn = np.where(self._state.stage == SECOND_CMA, FIRST_CMA, self._state.stage)
-        turn = np.where(ended & ~ended.all(), REFINING + 1, turn)
-        return np.flatnonzero(turn == turn.min())
+    def _samplers(self) -> IntArray:
+        """Return where each run's next points come from, shape (R,)."""
+        stage, generation = self._state.stage, self._state.generation
+        redraws = (stage == REFINING) | (generation == 1)
+        by_model = np.where(generation == 0, UNIFORM, np.where(redraws, REDRAWN, WRAPPED))
+        return np.where(_is_cma(stage), STRATEGY, by_model)
 
-    def _ask(self) -> FloatArray:
-        runs, state = self._active, self._state
-        stage, generation = state.stage[runs[0]], state.generation[runs[0]]
-        if stage in (FIRST_CMA, SECOND_CMA):
-            self._normals = self._draw_normals(self._num_cma_samples)
-            self._points = sample_cma(
-                runs, self._normals, state.cma_mean, state.step_size, state.basis, state.axis_lengths, _BOUND
-            )
-        elif generation == 0:
-            rngs = [self._rngs[run] for run in runs]
-            uniforms = draw_uniforms(rngs, self.settings.num_samples, self._dimension)
-            self._points = 2.0 * _BOUND * uniforms - _BOUND
-        else:
-            self._points = self._sample_model(redraw=stage == REFINING or generation == 1)
-        return self._unscale(self._points)
+    def _draw(self, samplers: IntArray, starts: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return the random numbers of every point, and normals to redraw from, each of shape (T, D)."""
+        numbers = np.empty((starts[-1], self._dimension))
+        fresh = np.empty_like(numbers)
+        for run, rng in enumerate(self._rngs):
+            rows = slice(starts[run], starts[run + 1])
+            if samplers[run] == UNIFORM:
+                rng.random(out=numbers[rows])
+                continue
+            rng.standard_normal(out=numbers[rows])
+            if samplers[run] == REDRAWN:
+                rng.standard_normal(out=fresh[rows])
+        return numbers, fresh
 
-    def _draw_normals(self, num_samples: int) -> FloatArray:
-        return draw_normals([self._rngs[run] for run in self._active], num_samples, self._dimension)
+    def _tell(self, trials: Trials, values: FloatArray) -> None:
+        asked = trials.starts[1:] > trials.starts[:-1]
+        is_cma = _is_cma(self._state.stage)
+        bests = generation_bests(trials.starts, values)
+        sampling, strategies = np.flatnonzero(asked & ~is_cma), np.flatnonzero(asked & is_cma)
+        self._tell_sampling(sampling, trials.starts, values, bests)
+        self._tell_cma(strategies, trials.starts, values, bests)
+        cma_size, size = self._num_cma_samples, self.settings.num_samples
+        self._runs["size"] = np.where(_is_cma(self._state.stage), cma_size, size)
 
-    def _sample_model(self, redraw: bool) -> FloatArray:
-        """Return samples of the univariate models of the active runs, repaired by a redraw or by wrapping."""
-        runs, state = self._active, self._state
-        factors = np.where(state.shrinks[runs], self.settings.shrink_factor, 1.0)
-        mean, deviation = state.mean[runs, None, :], (factors[:, None] * state.deviation[runs])[:, None, :]
-        points = mean + deviation * self._draw_normals(self.settings.num_samples)
-        flat = points.reshape(-1, self._dimension)
-        if redraw:
-            fresh = mean + deviation * self._draw_normals(self.settings.num_samples)
-            return redraw_outside(flat, fresh.reshape(flat.shape), _BOUND).reshape(points.shape)
-        return wrap_outside(flat, _BOUND).reshape(points.shape)
-
-    def _unscale(self, points: FloatArray) -> FloatArray:
-        """Return points (A, K, D) of the active runs in their boxes; exact where the box is [-100, 100]."""
-        lower, upper = self._lower[self._active][:, None, :], self._upper[self._active][:, None, :]
-        return np.clip(0.5 * (lower + upper) + points * ((upper - lower) / (2.0 * _BOUND)), lower, upper)
-
-    def _tell(self, trials: FloatArray, fitness: FloatArray) -> None:
-        if self._state.stage[self._active[0]] in (FIRST_CMA, SECOND_CMA):
-            self._tell_cma(fitness)
-        else:
-            self._tell_sampling(fitness)
-
-    def _tell_sampling(self, fitness: FloatArray) -> None:
-        runs, state, settings = self._active, self._state, self.settings
-        is_refining = bool(state.stage[runs[0]] == REFINING)
-        generation = int(state.generation[runs[0]])
-        sampling_weights = self._first_weights if generation == 0 else self._weights
-        weights = self._refining_weights if is_refining else sampling_weights
-        fit_models(runs, self._points, fitness, weights, state.mean, state.deviation)
+    def _tell_sampling(self, runs: IntArray, starts: IntArray, values: FloatArray, bests: FloatArray) -> None:
+        state, settings = self._state, self.settings
+        is_refining, generation = state.stage[runs] == REFINING, state.generation[runs]
+        is_first = ~is_refining & (generation == 0)
+        for chosen, weights in (
+            (is_first, self._first_weights),
+            (~is_refining & ~is_first, self._weights),
+            (is_refining, self._refining_weights),
+        ):
+            fit_models(runs[chosen], starts, self._points, values, weights, state.mean, state.deviation)
         # The generation of uniform points is the first of the last phase, but is not counted in the first phase.
-        number = generation + 1 if is_refining else generation
-        self._watch_progress(fitness.min(axis=1), number, may_recover=is_refining)
-        if is_refining and generation == 0:
-            freeze_models(
-                runs,
-                state.results,
-                state.result_values,
-                state.mean,
-                state.deviation,
-                (settings.apart, settings.together, settings.near, settings.far, settings.frozen_spread),
-            )
+        self._watch_progress(runs, bests[runs], generation + is_refining, is_refining)
+        lengths = (settings.apart, settings.together, settings.near, settings.far, settings.frozen_spread)
+        begins = runs[is_refining & (generation == 0)]
+        freeze_models(begins, state.results, state.result_values, state.mean, state.deviation, lengths)
         state.generation[runs] += 1
-        if not is_refining and generation == settings.num_generations:
-            for slot in range(2):
-                state.results[runs, slot] = self._scale_best()
-                state.result_values[runs, slot] = self._best_fitness[runs]
-            self._begin_cma(runs, FIRST_CMA)
+        finished = runs[~is_refining & (generation == settings.num_generations)]
+        state.results[finished] = self._scale_best(finished)[:, None, :]
+        state.result_values[finished] = self._runs["best_fitness"][finished, None]
+        self._begin_cma(finished, FIRST_CMA)
 
-    def _watch_progress(self, generation_best: FloatArray, number: int, may_recover: bool) -> None:
+    def _watch_progress(self, runs: IntArray, bests: FloatArray, number: IntArray, may_recover: BoolArray) -> None:
         """Note the best of generation ``number`` (from 1), and let deviations shrink where progress has stalled."""
-        runs, state, interval = self._active, self._state, self.settings.shrink_interval
-        state.previous_best[runs] = generation_best
-        if number == 0:
-            return
-        better = runs[generation_best < state.leader_value[runs]]
-        state.leader_value[better] = generation_best[generation_best < state.leader_value[runs]]
-        state.leader_generation[better] = number
-        if number >= 2 * interval and number % interval == 0:
-            stalled = state.leader_generation[runs] < number - interval
-            state.shrinks[runs] = stalled | (state.shrinks[runs] & (not may_recover))
+        state, interval = self._state, self.settings.shrink_interval
+        state.previous_best[runs] = bests
+        is_better = (bests < state.leader_value[runs]) & (number > 0)
+        state.leader_value[runs[is_better]] = bests[is_better]
+        state.leader_generation[runs[is_better]] = number[is_better]
+        looks = (number >= 2 * interval) & (number % interval == 0)
+        stalled = state.leader_generation[runs] < number - interval
+        shrinks = stalled | (state.shrinks[runs] & ~may_recover)
+        state.shrinks[runs[looks]] = shrinks[looks]
 
-    def _scale_best(self) -> FloatArray:
-        """Return the best points of the active runs, scaled to [-100, 100]."""
-        lower, upper = self._lower[self._active], self._upper[self._active]
-        return (self._best_position[self._active] - 0.5 * (lower + upper)) / ((upper - lower) / (2.0 * _BOUND))
+    def _scale_best(self, runs: IntArray) -> FloatArray:
+        """Return the best points of the given runs, scaled to [-100, 100]."""
+        lower, upper = self._lower[runs], self._upper[runs]
+        return (self._best_position[runs] - 0.5 * (lower + upper)) / ((upper - lower) / (2.0 * _BOUND))
 
     def _begin_cma(self, runs: IntArray, stage: int) -> None:
         state = self._state
@@ -281,13 +279,14 @@ class HSES(Optimizer):
         state.basis[runs] = np.eye(self._dimension)
         state.axis_lengths[runs] = 1.0
 
-    def _tell_cma(self, fitness: FloatArray) -> None:
-        runs, state = self._active, self._state
+    def _tell_cma(self, runs: IntArray, starts: IntArray, values: FloatArray, bests: FloatArray) -> None:
+        state = self._state
         advance_cma(
             runs,
+            starts,
             self._points,
-            self._normals,
-            fitness,
+            self._numbers,
+            values,
             state.generation,
             state.cma_mean,
             state.step_size,
@@ -298,21 +297,23 @@ class HSES(Optimizer):
             state.axis_lengths,
             self._constants,
         )
-        keep_results(runs, state.stage - FIRST_CMA, self._points, fitness, state.results, state.result_values)
-        best, previous = fitness.min(axis=1), state.previous_best[runs]
+        slots = state.stage - FIRST_CMA
+        keep_results(runs, slots, starts, self._points, values, state.results, state.result_values)
+        best, previous = bests[runs], state.previous_best[runs]
         # Equal infinities count as no change; their difference is not a number.
         change = np.abs(np.where(best == previous, 0.0, best) - np.where(best == previous, 0.0, previous))
         spent = state.generation[runs] * self._num_cma_samples
-        finished = (change < self.settings.cma_tolerance) | (
-            spent >= self.settings.cma_fraction * self._max_evaluations
-        )
+        allowed = self.settings.cma_fraction * self._runs["max_evaluations"][runs]
+        finished = (change < self.settings.cma_tolerance) | (spent >= allowed)
         state.previous_best[runs] = best
-        first, second = (
-            runs[finished & (state.stage[runs] == FIRST_CMA)],
-            runs[finished & (state.stage[runs] == SECOND_CMA)],
-        )
+        first = runs[finished & (state.stage[runs] == FIRST_CMA)]
+        second = runs[finished & (state.stage[runs] == SECOND_CMA)]
         self._begin_cma(first, SECOND_CMA)
         state.stage[second] = REFINING
         state.generation[second] = 0
         state.shrinks[second] = False
         state.leader_value[second] = np.inf
+
+
+def _is_cma(stage: IntArray) -> BoolArray:
+    return (stage == FIRST_CMA) | (stage == SECOND_CMA)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.baselines import GenerationParameters, Optimizer
 from de_gym.controllers.base import Controller, check_population_size
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.envs import parameter_process as process
@@ -17,6 +16,8 @@ from de_gym.envs.process import take_runs
 from de_gym.envs.settings import EnvSettings
 from de_gym.envs.state import RunState, ranked_positions
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
+from de_gym.evolution.populations import Trials
+from de_gym.optimizers.base import GenerationParameters, Optimizer
 
 # What a controller's actions depend on; the rest of an environment's arguments say when and how it is trained.
 _PROCESS_SETTINGS = ("shell", "num_bins", "history_window", "histogram", "observation", "pbest", "bound_repair")
@@ -28,7 +29,7 @@ class ControlledDE(Optimizer):
     It is the environment's own decision process, so a controller meets in use what it met in training.
     """
 
-    name: ClassVar[str] = "controlled-de"
+    name = "controlled-de"
 
     def __init__(self, controller: Controller, population_size: int | None = None, **changes: Any) -> None:
         """Store the controller; ``changes`` replace settings of its environment, such as ``pbest=0.1``.
@@ -44,35 +45,36 @@ class ControlledDE(Optimizer):
         )
 
     def _start(self) -> None:
-        budgeted = replace(self._settings, max_evaluations=self._max_evaluations)
+        # The schedules of all runs follow one budget.
+        budgeted = replace(self._settings, max_evaluations=int(self._runs["max_evaluations"][0]))
         self._process = budgeted.resolved(self._dimension)
         self._state: RunState | None = None
-        self._starts = np.empty(0, np.int64)
         self._actions = np.empty((self.num_runs, 2 * self._process.capacity))
         self._last_parameters: GenerationParameters | None = None
         self.controller.reset(self._rngs)
+        self._runs["size"] = self._process.capacity
 
-    def _next_cost(self) -> IntArray:
-        return np.full(self.num_runs, self._process.capacity)
-
-    def _ask(self) -> FloatArray:
+    def _ask(self) -> Trials:
         if self._state is None:
-            uniforms = draw_uniforms(self._rngs, self._process.capacity, self._dimension)
-            return scale_to_bounds(uniforms, self._lower, self._upper)
+            size = self._process.capacity
+            uniforms = draw_uniforms(self._rngs, size, self._dimension)
+            points = scale_to_bounds(uniforms, self._lower, self._upper)
+            return Trials(points.reshape(-1, self._dimension), np.arange(self.num_runs + 1) * size)
         observations = process.observe(self._state, self._process)
         check_actions(self.controller(observations), self._actions)
-        trials, self._starts = process.breed(self._state, self._actions, self._process, self._lower, self._upper)
-        return trials.reshape(self.num_runs, -1, self._dimension)
+        return Trials(*process.breed(self._state, self._actions, self._process, self._lower, self._upper))
 
-    def _tell(self, trials: FloatArray, fitness: FloatArray) -> None:
+    def _tell(self, trials: Trials, values: FloatArray) -> None:
         if self._state is None:
+            positions = trials.points.reshape(self.num_runs, -1, self._dimension)
             unknown = np.full(self.num_runs, np.nan)  # only rewards need the minimum
-            self._state = process.start(trials, fitness, unknown, draw_keys(self._rngs), self._process)
+            fitness, keys = values.reshape(self.num_runs, -1), draw_keys(self._rngs)
+            self._state = process.start(positions, fitness, unknown, keys, self._process)
             return
         factors, rates = np.split(self._actions.copy(), 2, axis=1)
         self._last_parameters = GenerationParameters(factors, rates, self._state.fitness.copy())
-        points, values = trials.reshape(-1, self._dimension), fitness.reshape(-1)
-        process.select(self._state, self._starts, points, values, self._process)
+        process.select(self._state, trials.starts, trials.points, values, self._process)
+        self._runs["size"] = self._state.runs["size"]
 
     def _keep(self, runs: IntArray) -> None:
         self.controller.keep(runs)

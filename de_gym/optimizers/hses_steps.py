@@ -7,9 +7,13 @@ import math
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.baselines.cma_steps import CMAConstants, decompose, sample_steps, update_strategy
 from de_gym.machine.compiling import compiled
 from de_gym.machine.ordering import rank_by_fitness
+from de_gym.optimizers.cma_steps import CMAConstants, decompose, sample_steps, update_strategy
+
+# Where the points of a generation come from: the box, a univariate model with outside coordinates redrawn or wrapped,
+# or CMA-ES. The compiled code switches on the numbers.
+SAMPLERS = UNIFORM, REDRAWN, WRAPPED, STRATEGY = 0, 1, 2, 3
 
 
 @compiled
@@ -112,18 +116,91 @@ def freeze_agreed(
 
 
 @compiled
+def sample_generation(
+    samplers: IntArray,
+    starts: IntArray,
+    numbers: FloatArray,
+    fresh: FloatArray,
+    mean: FloatArray,
+    deviation: FloatArray,
+    cma_mean: FloatArray,
+    step_size: FloatArray,
+    basis: FloatArray,
+    axis_lengths: FloatArray,
+    bound: float,
+) -> FloatArray:
+    """Return points (T, D) of all runs, each by its own sampler.
+
+    Args:
+        samplers: A number of ``SAMPLERS`` for each run, shape (R,).
+        starts: Run r has the points ``starts[r]`` to ``starts[r + 1]``, shape (R + 1,).
+        numbers: Uniforms or normals of each point, shape (T, D).
+        fresh: Normals to redraw from, shape (T, D).
+        mean: Of the univariate models, shape (R, D).
+        deviation: Of the univariate models, shape (R, D).
+        cma_mean: Shape (R, D).
+        step_size: Shape (R,).
+        basis: Shape (R, D, D).
+        axis_lengths: Shape (R, D).
+        bound: The box is [-bound, bound].
+    """
+    points = np.empty_like(numbers)
+    for run in range(samplers.shape[0]):
+        rows = slice(starts[run], starts[run + 1])
+        if starts[run] == starts[run + 1]:
+            continue
+        if samplers[run] == UNIFORM:
+            points[rows] = 2.0 * bound * numbers[rows] - bound
+        elif samplers[run] == STRATEGY:
+            steps = sample_steps(numbers[rows], basis[run], axis_lengths[run])
+            points[rows] = wrap_outside(cma_mean[run] + step_size[run] * steps, bound)
+        elif samplers[run] == REDRAWN:
+            redrawn = mean[run] + deviation[run] * fresh[rows]
+            points[rows] = redraw_outside(mean[run] + deviation[run] * numbers[rows], redrawn, bound)
+        else:
+            points[rows] = wrap_outside(mean[run] + deviation[run] * numbers[rows], bound)
+    return points
+
+
+@compiled
+def scale_to_boxes(
+    points: FloatArray, starts: IntArray, lower: FloatArray, upper: FloatArray, bound: float
+) -> FloatArray:
+    """Return points (T, D) in [-bound, bound] in the boxes of their runs; exact where the box is that one."""
+    scaled = np.empty_like(points)
+    for run in range(lower.shape[0]):
+        for i in range(starts[run], starts[run + 1]):
+            for j in range(points.shape[1]):
+                low, high = lower[run, j], upper[run, j]
+                value = 0.5 * (low + high) + points[i, j] * ((high - low) / (2.0 * bound))
+                scaled[i, j] = min(max(value, low), high)
+    return scaled
+
+
+@compiled
+def generation_bests(starts: IntArray, values: FloatArray) -> FloatArray:
+    """Return the best of each run's values (T,), infinite where there are none, shape (R,)."""
+    bests = np.full(starts.shape[0] - 1, np.inf)
+    for run in range(bests.shape[0]):
+        for i in range(starts[run], starts[run + 1]):
+            bests[run] = min(bests[run], values[i])
+    return bests
+
+
+@compiled
 def fit_models(
     runs: IntArray,
+    starts: IntArray,
     points: FloatArray,
-    fitness: FloatArray,
+    values: FloatArray,
     weights: FloatArray,
     mean: FloatArray,
     deviation: FloatArray,
 ) -> None:
-    """Replace the models of the given runs, in place, by those of their points (A, K, D)."""
-    for row in range(runs.shape[0]):
-        run = runs[row]
-        mean[run], deviation[run] = fit_model(points[row], fitness[row], weights)
+    """Replace the models of the given runs, in place, by those of their points."""
+    for run in runs:
+        rows = slice(starts[run], starts[run + 1])
+        mean[run], deviation[run] = fit_model(points[rows], values[rows], weights)
 
 
 @compiled
@@ -145,30 +222,12 @@ def freeze_models(
 
 
 @compiled
-def sample_cma(
-    runs: IntArray,
-    normals: FloatArray,
-    mean: FloatArray,
-    step_size: FloatArray,
-    basis: FloatArray,
-    axis_lengths: FloatArray,
-    bound: float,
-) -> FloatArray:
-    """Return samples (A, K, D) of the given runs' strategies, wrapped into the box."""
-    points = np.empty_like(normals)
-    for row in range(runs.shape[0]):
-        run = runs[row]
-        steps = sample_steps(normals[row], basis[run], axis_lengths[run])
-        points[row] = wrap_outside(mean[run] + step_size[run] * steps, bound)
-    return points
-
-
-@compiled
 def advance_cma(
     runs: IntArray,
+    starts: IntArray,
     points: FloatArray,
     normals: FloatArray,
-    fitness: FloatArray,
+    values: FloatArray,
     generation: IntArray,
     mean: FloatArray,
     step_size: FloatArray,
@@ -180,13 +239,13 @@ def advance_cma(
     constants: CMAConstants,
 ) -> None:
     """Advance the strategies of the given runs, in place, by one generation."""
-    for row in range(runs.shape[0]):
-        run = runs[row]
+    for run in runs:
+        rows = slice(starts[run], starts[run + 1])
         generation[run] += 1
         mean[run], step_size[run], step_path[run], covariance_path[run], covariance[run] = update_strategy(
-            points[row],
-            normals[row],
-            fitness[row],
+            points[rows],
+            normals[rows],
+            values[rows],
             step_size[run],
             step_path[run],
             covariance_path[run],
@@ -203,15 +262,15 @@ def advance_cma(
 def keep_results(
     runs: IntArray,
     slots: IntArray,
+    starts: IntArray,
     points: FloatArray,
-    fitness: FloatArray,
+    values: FloatArray,
     results: FloatArray,
     result_values: FloatArray,
 ) -> None:
-    """Replace each run's result in its slot, in place, where a point (A, K, D) is better."""
-    for row in range(runs.shape[0]):
-        run, leader = runs[row], np.argmin(fitness[row])
-        slot = slots[run]
-        if fitness[row, leader] < result_values[run, slot]:
-            result_values[run, slot] = fitness[row, leader]
-            results[run, slot] = points[row, leader]
+    """Replace each run's result in its slot, in place, where one of its points is better."""
+    for run in runs:
+        leader, slot = starts[run] + np.argmin(values[starts[run] : starts[run + 1]]), slots[run]
+        if values[leader] < result_values[run, slot]:
+            result_values[run, slot] = values[leader]
+            results[run, slot] = points[leader]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray
-from de_gym.baselines.steps import rotate_rows
+from de_gym.evolution.eigenvectors import rotate_rows
 from de_gym.machine.compiling import compiled
 from de_gym.machine.ordering import rank_by_fitness
 

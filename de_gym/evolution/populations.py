@@ -1,0 +1,103 @@
+"""Populations of R runs: a capacity that never changes, a live size per run; and the points that runs ask for."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.machine.compiling import compiled
+from de_gym.machine.ordering import rank_by_fitness
+
+# What there is one number of per run. ``size`` is also the number of points of the run's next generation.
+RUN = np.dtype(
+    [("size", "i8"), ("archive_size", "i8"), ("evaluations", "i8"), ("max_evaluations", "i8"), ("best_fitness", "f8")],
+    align=True,
+)
+# What a controller sets once per run, for shells that have it: the number of leading individuals that count as p-best,
+# whether an individual is never its own p-best, and how many individuals go on after the generation.
+PLAN = np.dtype([("num_pbest", "i8"), ("other_pbest", "?"), ("next_size", "i8")], align=True)
+RunRecords: TypeAlias = NDArray[np.void]
+PlanRecords: TypeAlias = NDArray[np.void]
+RunArrays = TypeVar("RunArrays")
+
+
+class Trials(NamedTuple):
+    """Points that the runs want to have evaluated; a run may ask for none.
+
+    Attributes:
+        points: Points of all runs one after another, shape (T, D).
+        starts: Run r owns the points ``starts[r]`` to ``starts[r + 1]``, shape (R + 1,).
+    """
+
+    points: FloatArray
+    starts: IntArray
+
+
+@dataclass(slots=True)
+class Population:
+    """R populations, changed in place from generation to generation; all arrays have the runs as first axis.
+
+    Attributes:
+        runs: Sizes, counters and best values, of type ``RUN``, shape (R,).
+        positions: Individuals in the first ``size`` rows, the archive from row C on, shape (R, C + A, D).
+        fitness: Shape (R, C), infinite beyond ``size``.
+        order: Rows of the individuals, best first, equals by row, shape (R, C).
+        improvements: Value of each parent minus that of its last trial: positive for a better trial, zero for an
+            equal one, negative for a worse one or none yet, shape (R, C).
+        parent_fitness: Fitness of the parents of the last trials, shape (R, C).
+        origins: Row that each individual had among the parents of the last trials, shape (R, C).
+    """
+
+    runs: RunRecords
+    positions: FloatArray
+    fitness: FloatArray
+    order: IntArray
+    improvements: FloatArray
+    parent_fitness: FloatArray
+    origins: IntArray
+
+    @property
+    def capacity(self) -> int:
+        """Largest number of individuals, C."""
+        return self.order.shape[1]
+
+
+def make_population(runs: RunRecords, capacity: int, archive_rows: int, dimension: int) -> Population:
+    """Return populations that still have no individuals."""
+    shape = (len(runs), capacity)
+    rows = np.tile(np.arange(capacity), (len(runs), 1))
+    return Population(
+        runs=runs,
+        positions=np.zeros((len(runs), capacity + archive_rows, dimension)),
+        fitness=np.full(shape, np.inf),
+        order=rows,
+        improvements=np.full(shape, -1.0),
+        parent_fitness=np.full(shape, np.nan),
+        origins=rows.copy(),
+    )
+
+
+def take_runs(arrays: RunArrays, runs: IntArray) -> RunArrays:
+    """Return the dataclass or named tuple ``arrays``, whose fields all begin with the runs, for some runs only."""
+    if isinstance(arrays, tuple):
+        kind: Any = type(arrays)
+        return kind(*(None if field is None else field[runs] for field in arrays))  # type: ignore[no-any-return]
+    fields = dataclasses.fields(arrays)  # type: ignore[arg-type]  # every other caller passes a dataclass
+    kept = {field.name: getattr(arrays, field.name)[runs] for field in fields}
+    return dataclasses.replace(arrays, **kept)  # type: ignore[type-var]  # as above
+
+
+@compiled
+def settle(positions: FloatArray, fitness: FloatArray, order: IntArray, trials: Trials, values: FloatArray) -> None:
+    """Make the evaluated ``trials`` the individuals of all runs, in place."""
+    for run in range(fitness.shape[0]):
+        begin, end = trials.starts[run], trials.starts[run + 1]
+        size = end - begin
+        positions[run, :size] = trials.points[begin:end]
+        fitness[run, :size] = values[begin:end]
+        order[run, :size] = rank_by_fitness(fitness[run, :size])
