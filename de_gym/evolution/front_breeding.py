@@ -22,8 +22,10 @@ from de_gym.evolution.top_and_front import (
     SPARSE,
     TOP,
     Run,
+    RunPlaces,
     Trials,
     TwoPopulations,
+    locate_run,
 )
 from de_gym.machine.compiling import inlined, shared
 from de_gym.machine.coordinates import move_to_pbest, positive_or_never, to_fresh, to_midpoint
@@ -35,6 +37,7 @@ from de_gym.machine.lanes import (
     choose,
     load,
     load_from,
+    moved,
     pointer_to,
     square_root,
     store,
@@ -101,7 +104,7 @@ class BreedingSpace(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where the numbers of one run begin, and its share of the trials. Addresses cost a kernel less than arrays.
+    """Where the numbers begin that one run's trials are made of.
 
     Attributes:
         num_trials: Their number.
@@ -113,11 +116,11 @@ class Places(NamedTuple):
         numbers: See there.
         rows: See there.
         move: See there.
-        positions: Of all populations of the run, shape (3, C, D).
+        positions: Of top, front and pool, shape (3, C, D).
         axes: Shape (D, D).
         low: Lower bounds, shape (D,).
         high: Upper bounds, shape (D,).
-        points: Receives the trials, shape (count, D).
+        points: Receives the trials, shape (num_trials, D).
     """
 
     num_trials: int
@@ -175,29 +178,30 @@ def breed_run(
         return
     if parameter.eigenvector_probability > 0.0:
         _turn_axes(index, state, lower[index], upper[index])
+    dimension, home = trials.points.shape[1], locate_run(index, state)
     places = Places(
         end - first,
         _pad(end - first),
-        trials.points.shape[1],
+        dimension,
         run.key,
         run.generation * PARTS_PER_GENERATION + run.part,
         pointer_to(space.uniforms),
         pointer_to(space.numbers),
         pointer_to(space.rows),
         pointer_to(space.move),
-        pointer_to(state.positions[index]),
-        pointer_to(state.basis[index]),
-        pointer_to(lower[index]),
-        pointer_to(upper[index]),
-        pointer_to(trials.points[first:end]),
+        home.top,
+        home.axes,
+        moved(pointer_to(lower), index * dimension),
+        moved(pointer_to(upper), index * dimension),
+        moved(pointer_to(trials.points), first * dimension),
     )
     states = pointer_to(space.states)
     seed_streams(places.key, places.stream, states)
-    fill_uniforms(states, places.uniforms, _num_uniforms(places.num_trials, places.dimension))
+    fill_uniforms(states, places.uniforms, _num_uniforms(places.num_trials, dimension))
     _make_numbers(run.size, parameter.rank_pressure, places)
-    _pick_individuals(index, state, parameter, trials.targets[first:end], places)
-    _pick_rates(run, parameter, state.memory[index], trials.memories[first:end], places)
-    _cross_all(parameter, trials.rates[first:end], places)
+    _pick_individuals(run, parameter, home, moved(pointer_to(trials.targets), first), places)
+    _pick_rates(run, parameter, home, moved(pointer_to(trials.memories), first), places)
+    _cross_all(parameter, moved(pointer_to(trials.rates), first), places)
 
 
 @inlined
@@ -257,16 +261,14 @@ def _happens(probability: float, purpose: int, i: int, places: Places) -> bool:
 
 
 @inlined
-def _pick_individuals(index: int, state: TwoPopulations, parameter: Run, targets: IntArray, places: Places) -> None:
+def _pick_individuals(run: Run, parameter: Run, home: RunPlaces, targets: Pointer[int], places: Places) -> None:
     """Choose target, p-best, r1, r2 and F of each trial.
 
     NOTE: ranks of top and slots of front are compared as if they were of one population, as in the official program.
     """
-    run, ranking = state.runs[index], state.ranking[index]
-    top_fitness, front_fitness = state.fitness[index, TOP], state.fitness[index, FRONT]
-    top_rows, front_rows = state.rows[index, TOP], state.rows[index, FRONT]
+    ranking, top_rows, front_rows = home.ranking, home.top_rows, home.front_rows
     size, dimension = run.size, places.dimension
-    top_start, front_start = TOP * len(ranking) * dimension, FRONT * len(ranking) * dimension
+    top_start, front_start = TOP * home.capacity * dimension, FRONT * home.capacity * dimension
     num_pbest = _count_pbest(size, parameter.pbest_share)
     spent = run.evaluations / run.max_evaluations
     triple_pbest = _count_pbest(size, _TRIPLE_PBEST_SHARE * (1.0 - _TRIPLE_PBEST_LOSS * spent))
@@ -278,14 +280,14 @@ def _pick_individuals(index: int, state: TwoPopulations, parameter: Run, targets
         pbest += pbest >= target
         r1 = ranking[min(int(_number(places, _RANK, i)), size - 1)]
         if r1 == pbest:
-            r1 = _redraw_rank(i, pbest, ranking[:size], parameter.rank_pressure, places.key, places.stream)
+            r1 = _redraw_rank(i, pbest, ranking, size, parameter.rank_pressure, places)
         r2 = pick_index(_uniform(places, _R2, i), size - 2)
         r2 += r2 >= min(pbest, r1)
         r2 += r2 >= max(pbest, r1)
         best, plus = top_start + top_rows[pbest] * dimension, front_start + front_rows[r1] * dimension
         minus, factor = top_start + top_rows[r2] * dimension, _pick_factor(i, is_triple, parameter, places)
         if is_triple:
-            values = top_fitness[pbest], front_fitness[r1], top_fitness[r2]
+            values = home.top_fitness[pbest], home.front_fitness[r1], home.top_fitness[r2]
             best, plus, minus = _put_in_order(best, plus, minus, values)
         targets[i] = target
         _store_rows(i, front_start + front_rows[target] * dimension, best, plus, minus, places)
@@ -307,9 +309,9 @@ def _count_pbest(size: int, share: float) -> int:
 
 
 @shared
-def _redraw_rank(i: int, pbest: int, ranking: IntArray, pressure: float, key: np.uint64, stream: int) -> int:
+def _redraw_rank(i: int, pbest: int, ranking: Pointer[int], size: int, pressure: float, places: Places) -> int:
     """Return the slot of a rank of front, by the weights of all ranks but the one whose slot is ``pbest``."""
-    base, size, mass = find_base(key, stream, _REDRAW_RANK), len(ranking), 1.0 - math.exp(-pressure)
+    base, mass = find_base(places.key, places.stream, _REDRAW_RANK), 1.0 - math.exp(-pressure)
     slot, position = pbest, i
     while slot == pbest:
         rank = int(-size / pressure * math.log(1.0 - mass * uniform_at(base, position)))
@@ -346,7 +348,7 @@ def _put_in_order(first: int, second: int, third: int, values: tuple[float, floa
 
 
 @inlined
-def _pick_rates(run: Run, parameter: Run, memory: FloatArray, memories: IntArray, places: Places) -> None:
+def _pick_rates(run: Run, parameter: Run, home: RunPlaces, memories: Pointer[int], places: Places) -> None:
     """Choose CR of each trial, and set one uniform of its crossover to a number that always crosses."""
     uniforms, padded, dimension = places.uniforms, places.padded, places.dimension
     sparse_probability = parameter.sparse_probability * run.sparse_share
@@ -354,7 +356,8 @@ def _pick_rates(run: Run, parameter: Run, memory: FloatArray, memories: IntArray
         kind, spread = MAIN, parameter.crossover_spread
         if _happens(sparse_probability, _USE_SPARSE, i, places):
             kind, spread = SPARSE, _SPARSE_SPREAD
-        mean = memory[kind, pick_index(_uniform(places, _SLOT, i), MEMORY_SIZE)] + parameter.crossover_shift
+        slot = kind * MEMORY_SIZE + pick_index(_uniform(places, _SLOT, i), MEMORY_SIZE)
+        mean = home.memory[slot] + parameter.crossover_shift
         rate = min(max(mean + spread * _number(places, _RATE_NORMAL, i), 0.0), 1.0)
         places.numbers[_RATE * padded + i] = positive_or_never(rate)
         memories[i] = kind
@@ -363,7 +366,7 @@ def _pick_rates(run: Run, parameter: Run, memory: FloatArray, memories: IntArray
 
 
 @inlined
-def _cross_all(parameter: Run, rates: FloatArray, places: Places) -> None:
+def _cross_all(parameter: Run, rates: Pointer[float], places: Places) -> None:
     """Write the trials, and the share of their coordinates that were crossed."""
     dimension, points, low, high = places.dimension, places.points, places.low, places.high
     for i in range(places.num_trials):

@@ -184,7 +184,7 @@ def _select_runs(state: TwoPopulations, parameters: RunArray, trials: Trials, va
 @compiled
 def _observe_runs(state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array) -> None:
     for index in range(len(state.runs)):
-        observe_run(index, state, lower, upper, features[index])
+        observe_run(index, state, lower, upper, features)
 
 
 @compiled
@@ -227,5 +227,5 @@ def _advance_runs(
             for index in range(end - first):
                 select_run(index, some, parameters[first + index], trials, values)
         for index in range(end - first):
-            observe_run(index, some, low, high, features[first + index])
+            observe_run(index, some, low, high, features[first:end])
         first = end

@@ -8,8 +8,8 @@ import pytest
 from de_gym import make_suite
 from de_gym.baselines import run
 from de_gym.controllers import ConstantController, RandomController
-from de_gym.optimizers import ControlledDE
 from de_gym.envs import DEParamControlEnv
+from de_gym.optimizers import ControlledDE
 
 
 def test_runs_equal_the_environment_with_the_same_start_and_key():

@@ -9,10 +9,10 @@ import pytest
 
 from de_gym.baselines import BASELINES, run
 from de_gym.controllers import RandomController, save_controller
-from de_gym.optimizers import ControlledDE
 from de_gym.evaluation.methods import ALGORITHMS, controller_method, make_methods
 from de_gym.evaluation.paper import LABELS
 from de_gym.evaluation.protocol import Protocol
+from de_gym.optimizers import ControlledDE
 from de_gym.problems import make_suite
 
 PROTOCOL = Protocol("cec2017", 10, (1, 5), num_runs=3, max_evaluations=600)
