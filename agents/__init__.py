@@ -6,7 +6,7 @@ from agents.collapse import CollapseError
 from agents.export import export_controller
 from agents.policies import UnitBoxLstmPolicy
 from agents.reinforce import RecurrentREINFORCE
-from agents.vec_env import GymnasiumVecEnv
+from agents.vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 __all__ = [
     "CollapseError",
@@ -14,5 +14,6 @@ __all__ = [
     "RecurrentPPO",
     "RecurrentREINFORCE",
     "UnitBoxLstmPolicy",
+    "WholeEpisodeVecEnv",
     "export_controller",
 ]

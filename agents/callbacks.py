@@ -82,7 +82,9 @@ class TrainingMonitor(BaseCallback):
         self._returns += np.where(self._going, rewards, 0.0)
         for run in np.flatnonzero(self._going & dones):
             self._errors[run] = infos[run].get("best_error", np.nan)
-        self._clipped_shares.append(float((self.locals["actions"] != self.locals["clipped_actions"]).mean()))
+        clipped = (self.locals["actions"] != self.locals["clipped_actions"])[self._going]
+        if len(clipped):
+            self._clipped_shares.append(float(clipped.mean()))
         self._going &= ~dones
         return True
 

@@ -18,7 +18,7 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 from agents.config import TrainConfig
 from agents.policies import UnitBoxLstmPolicy
 from agents.reinforce import RecurrentREINFORCE
-from agents.vec_env import GymnasiumVecEnv
+from agents.vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 from de_gym import make_suite
 from de_gym.problems.budgets import default_max_evaluations
 
@@ -59,17 +59,18 @@ def _budget(config: TrainConfig) -> int | None:
 
 def make_training_env(config: TrainConfig) -> VecEnv:
     """Return M x L runs in lockstep: every function L times, all from one initial population."""
+    bridge = WholeEpisodeVecEnv if config.agent == "reinforce" else GymnasiumVecEnv
     vector_env = gym.make_vec(
         "de_gym:DEParamControl-v0",
         num_envs=len(config.functions) * config.episodes_per_function,
         vectorization_mode="vector_entry_point",
-        autoreset_mode=gym.vector.AutoresetMode.SAME_STEP,
+        autoreset_mode=bridge.autoreset_mode,
         functions=list(config.functions),
         assignment="in_turn",
         shared_start=True,
         **env_settings(config),
     )
-    return VecMonitor(GymnasiumVecEnv(vector_env))
+    return VecMonitor(bridge(vector_env))
 
 
 def make_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
