@@ -65,7 +65,7 @@ def train(config: TrainConfig) -> Path:
     untrained = exported(agent, config)
     updates = 0
     if (folder / CHECKPOINT_FILE).exists():
-        updates = load_checkpoint(agent, folder / CHECKPOINT_FILE).updates
+        updates = load_checkpoint(agent, folder / CHECKPOINT_FILE, config.updates).updates
     print(f"Run folder: {folder}. Updates: {updates} of {config.updates} done.")
 
     monitor = TrainingMonitor(folder, config.updates, config.checkpoint_every, updates)
