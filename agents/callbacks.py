@@ -62,10 +62,10 @@ class TrainingMonitor(BaseCallback):
         self._checkpoint_every = checkpoint_every
         self._updates = first_update  # completed ones, once the next rollout begins
         self._collected = first_update
+        self._bar = tqdm(total=total_updates, initial=first_update, unit="update", dynamic_ncols=True)
 
     def _on_training_start(self) -> None:
         write_rows(self.folder / PROGRESS_FILE, self.rows)
-        self._bar = tqdm(total=self._total_updates, initial=self._updates, unit="update", dynamic_ncols=True)
 
     def _on_rollout_start(self) -> None:
         self._finish_update()
@@ -113,6 +113,9 @@ class TrainingMonitor(BaseCallback):
     def _on_training_end(self) -> None:
         self._finish_update()
         self._save_checkpoint()
+
+    def close(self) -> None:
+        """End the progress bar, wherever the training ended."""
         self._bar.close()
 
     def _finish_update(self) -> None:

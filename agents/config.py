@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from agents.episodes import BaselineKind, ReturnKind
 from agents.policies import MeanKind, StdKind
@@ -27,8 +28,12 @@ class TrainConfig:
     """Root seed; every random number of the training and the measurement follows from it."""
     updates: int = 100
     """Number of policy updates Q."""
+    seeds: tuple[int, ...] = ()
+    """Several root seeds in place of one: a training each, one after the other, and a summary of their results."""
     resume: str | None = None
-    """Folder of an interrupted run to continue; all other settings come from there."""
+    """Folder of an interrupted run to continue; all other settings but a larger number of updates come from there."""
+    init: str | None = None
+    """Controller that the training starts from: the name of one that comes with the package, or a file."""
 
     suite: str = "cec2013"
     """Benchmark suite of the training and test functions."""
@@ -176,3 +181,47 @@ SCRIPT_10D = replace(
 PRESETS: Mapping[PresetName, TrainConfig] = MappingProxyType(
     {config.preset: config for config in (QUICK, SHORT, LONG, PAPER_10D, PAPER_30D, SCRIPT_10D)}
 )
+
+
+def config_from_json(text: str) -> TrainConfig:
+    """Return the configuration that a JSON object of all fields of ``TrainConfig`` describes.
+
+    Raises:
+        ValueError: Where a field is missing, unknown or of another type.
+    """
+    values = json.loads(text)
+    if not isinstance(values, dict):
+        raise ValueError(f"it must be a JSON object, got {type(values).__name__}.")
+    names = {field.name for field in fields(TrainConfig)}
+    if values.keys() != names:
+        differing = ", ".join(map(repr, sorted(names ^ values.keys())))
+        raise ValueError(f"it was written by another version of train.py, which differs in {differing}.")
+    for name, hint in get_type_hints(TrainConfig).items():
+        if not _has_type(values[name], hint):
+            raise ValueError(f"`{name}` must be {_described(hint)}, got {values[name]!r}.")
+    tuples: dict[str, Any] = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
+    return TrainConfig(**(values | tuples))
+
+
+def _has_type(value: Any, hint: Any) -> bool:
+    """Return whether a JSON value fits a field's type; tuples are lists there."""
+    if get_origin(hint) is Literal:
+        return type(value) is str and value in get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        return any(_has_type(value, choice) for choice in get_args(hint))
+    if get_origin(hint) is tuple:
+        return type(value) is list and all(_has_type(item, get_args(hint)[0]) for item in value)
+    if hint is float:
+        return type(value) in (int, float)
+    return type(value) is hint
+
+
+def _described(hint: Any) -> str:
+    """Return a field's type in words."""
+    if get_origin(hint) is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(map(_described, get_args(hint)))
+    if get_origin(hint) is tuple:
+        return f"a list of {_described(get_args(hint)[0])}"
+    return "null" if hint is type(None) else str(hint.__name__)

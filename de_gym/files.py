@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,3 +28,10 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what ``replacing`` left in ``folder`` where its process was killed while it wrote."""
+    for path in folder.glob(".*.part"):
+        if re.fullmatch(r"\..+\.[0-9a-f]{32}\.part", path.name):
+            path.unlink(missing_ok=True)

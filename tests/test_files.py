@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from de_gym.files import replacing
+from de_gym.files import remove_parts, replacing
 
 
 def test_a_file_appears_whole_and_with_the_user_s_mode(tmp_path):
@@ -37,3 +37,11 @@ def test_what_was_there_stays_where_writing_fails(tmp_path, error):
         write_half()
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["result"]
+
+
+def test_parts_of_a_killed_process_are_removed_and_nothing_else(tmp_path):
+    keep = [".hidden.part", "file.part", f"file.{'0' * 32}.part", f".{'0' * 32}.part"]
+    for name in (*keep, f".result.{'0f' * 16}.part"):
+        (tmp_path / name).write_text("")
+    remove_parts(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == sorted(keep)
