@@ -10,9 +10,10 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from tqdm import tqdm
 
-from agents.checkpoints import CHECKPOINT_FILE, save_checkpoint
-from agents.seeding import seed_update
 from de_gym.arrays import FloatArray
+
+from .checkpoints import CHECKPOINT_FILE, save_checkpoint
+from .seeding import seed_update
 
 PROGRESS_FILE = "progress.csv"
 ERROR_FLOOR = 1e-8  # the environment's target: smaller errors count as solved

@@ -8,8 +8,8 @@ from dataclasses import dataclass, fields, replace
 from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from agents.episodes import BaselineKind, ReturnKind
-from agents.policies import MeanKind, StdKind
+from .episodes import BaselineKind, ReturnKind
+from .policies import MeanKind, StdKind
 
 PresetName = Literal["quick", "short", "long", "paper-10d", "paper-30d", "script-10d"]
 AgentName = Literal["reinforce", "recurrent-ppo"]

@@ -8,10 +8,11 @@ import numpy as np
 import torch
 
 import de_gym
-from agents.lstm import lstm_weights
-from agents.policies import UnitBoxLstmPolicy
 from de_gym.arrays import Float32Array
 from de_gym.controllers import ControllerInfo, RecurrentController
+
+from .lstm import lstm_weights
+from .policies import UnitBoxLstmPolicy
 
 OBSERVED = ("num_bins", "history_window", "histogram")
 """Settings of the environment that say what the numbers of an observation mean."""

@@ -16,12 +16,13 @@ from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedul
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.collapse import CollapseGuard
-from agents.episodes import BaselineKind, ReturnKind, policy_gradient_weights
-from agents.lstm import LstmTape
-from agents.policies import UnitBoxLstmPolicy
-from agents.seeding import seed_update
 from de_gym.arrays import BoolArray, FloatArray, IntArray
+
+from .collapse import CollapseGuard
+from .episodes import BaselineKind, ReturnKind, policy_gradient_weights
+from .lstm import LstmTape
+from .policies import UnitBoxLstmPolicy
+from .seeding import seed_update
 
 
 @dataclass(frozen=True)

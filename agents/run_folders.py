@@ -8,8 +8,9 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from agents.config import TrainConfig, config_from_json
 from de_gym.files import replacing
+
+from .config import TrainConfig, config_from_json
 
 CONFIG_FILE = "config.json"
 

@@ -10,14 +10,15 @@ from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
-from agents.config import TrainConfig
-from agents.export import import_controller
-from agents.policies import UnitBoxLstmPolicy
-from agents.reinforce import RecurrentREINFORCE
-from agents.vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 from de_gym import make_suite
 from de_gym.controllers import load
 from de_gym.problems.budgets import default_max_evaluations
+
+from .config import TrainConfig
+from .export import import_controller
+from .policies import UnitBoxLstmPolicy
+from .reinforce import RecurrentREINFORCE
+from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 
 def env_settings(config: TrainConfig) -> dict[str, Any]:
