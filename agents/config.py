@@ -93,12 +93,8 @@ class TrainConfig:
     """REINFORCE: density at the sample or at the clipped value."""
     collapse_patience: int = 3
     """REINFORCE: suspicious updates in a row that end the training; 0 never ends it."""
-    # One gradient step per update, which no clip range limits. The ratio that PPO clips is that of all 2N numbers at
-    # once: four passes in four parts with a range of 0.2 moved the policy by a KL divergence of 0.005 an update, about
-    # 0.002 in each mean. Wider ranges move it more and learn little too. Preset short, mean returns of updates 1-6 and
-    # 55-60: 2.46 and 3.01 with one step; 2.43 and 2.61 with four passes and range 2; 2.44 and 2.71 with two passes in
-    # two parts and range 1; 2.44 and 2.77 with one pass in four parts. Two other seeds, on average: 2.58 and 2.93 with
-    # one step, 2.54 and 2.53 with four passes in four parts and range 0.2.
+    # One gradient step per update: PPO clips the ratio of all 2N numbers at once, so that more steps move each mean
+    # little where the range limits them, and learn less where it does not.
     epochs: int = 1
     """RecurrentPPO: passes over the data of an update."""
     minibatches: int = 1
@@ -129,7 +125,7 @@ SHORT = replace(
     episodes_per_function=20,
     max_generations=50,
     reward="relative",
-    # With 50 generations there is no time for the many useless steps of a wide distribution.
+    # A short run has no time for the many useless steps of a wide distribution.
     initial_std=0.2,
     gamma=0.9,
 )
@@ -156,9 +152,8 @@ PAPER_10D = replace(
     _PAPER,
     preset="paper-10d",
     cell_size=2000,
-    # NOTE: departures from the paper. A step size of 0.005 makes results worse from cells of a few hundred on. Without
-    # a baseline 128 cells learned nothing: the mean return was 2.02 in the first 15 of 150 updates and 1.97 in the last
-    # 15. With standardised returns it reaches 2.06, with the paper's total returns (2.05) as well as with those to go.
+    # NOTE: departures from the paper. Its step size of 0.005 makes results worse from cells of a few hundred on, and
+    # without a baseline nothing is learned.
     learning_rate=0.0003,
     threads=None,
     checkpoint_every=5,
