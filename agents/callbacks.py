@@ -150,9 +150,14 @@ def append_row(path: Path, row: dict[str, float]) -> None:
 
 
 def _rows_before(path: Path, first_update: int) -> list[dict[str, float]]:
-    """Return the rows of completed updates; a row cut off by a kill belongs to a later one."""
+    """Return the complete rows of the first updates; a kill or a power cut may have cut one off."""
+    rows: list[dict[str, float]] = []
     if first_update == 0 or not path.exists():
-        return []
+        return rows
     with path.open(newline="") as file:
-        complete = [row for _, row in zip(range(first_update), csv.DictReader(file), strict=False)]
-    return [{key: float(value) for key, value in row.items()} for row in complete]
+        for _, row in zip(range(first_update), csv.DictReader(file), strict=False):
+            try:
+                rows.append({key: float(value) for key, value in row.items()})
+            except (TypeError, ValueError):
+                break
+    return rows
