@@ -20,7 +20,7 @@ from agents.policies import UnitBoxLstmPolicy
 from agents.reinforce import RecurrentREINFORCE
 from agents.vec_env import GymnasiumVecEnv
 from de_gym import make_suite
-from de_gym.envs.settings import default_max_evaluations
+from de_gym.problems.budgets import default_max_evaluations
 
 CONFIG_FILE = "config.json"
 

@@ -8,10 +8,11 @@ from de_gym.problems import Problem, ProblemBatch, make_suite
 __all__ = ["Problem", "ProblemBatch", "make_suite", "minimize"]
 __version__ = "0.1.0"
 
-# Registering twice (an interpreter that reloads the package) would only raise a warning.
-if "DEParamControl-v0" not in gym.registry:
-    gym.register(
-        id="DEParamControl-v0",
-        entry_point="de_gym.envs:DEParamControlEnv",
-        vector_entry_point="de_gym.envs:DEParamControlVectorEnv",
-    )
+for _id, _name in (("DEParamControl-v0", "DEParamControl"), ("AdaptiveDEControl-v0", "AdaptiveDEControl")):
+    # Registering twice (an interpreter that reloads the package) would only raise a warning.
+    if _id not in gym.registry:
+        gym.register(
+            id=_id,
+            entry_point=f"de_gym.envs:{_name}Env",
+            vector_entry_point=f"de_gym.envs:{_name}VectorEnv",
+        )

@@ -15,9 +15,9 @@ from scipy.optimize import Bounds, OptimizeResult
 
 from de_gym.arrays import BoolArray, FloatArray
 from de_gym.controllers import ControlledDE, Controller, default_controller, load
-from de_gym.envs.settings import default_max_evaluations
 from de_gym.optimizers import Optimizer, Progress, advance, make_optimizer, method_name
 from de_gym.problems import Problem, ProblemBatch
+from de_gym.problems.budgets import default_max_evaluations
 
 Objective = Callable[..., Any]
 Callback = Callable[[OptimizeResult], object]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,17 @@ import numpy as np
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.controllers.base import Controller, check_population_size
 from de_gym.controllers.recurrent import RecurrentController
-from de_gym.envs import process
-from de_gym.envs.run_state import RunState, ranked_positions, take_runs
-from de_gym.envs.settings import EnvSettings, default_population_size
+from de_gym.envs import parameter_process as process
+from de_gym.envs.actions import check_actions
+from de_gym.envs.process import take_runs
+from de_gym.envs.settings import EnvSettings
+from de_gym.envs.state import RunState, ranked_positions
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.evolution.populations import Trials
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 
 # What a controller's actions depend on; the rest of an environment's arguments say when and how it is trained.
-_PROCESS_SETTINGS = ("num_bins", "history_window", "histogram", "observation", "pbest", "bound_repair")
+_PROCESS_SETTINGS = ("shell", "num_bins", "history_window", "histogram", "observation", "pbest", "bound_repair")
 
 
 class ControlledDE(Optimizer):
@@ -36,45 +39,43 @@ class ControlledDE(Optimizer):
         if population_size is not None:
             check_population_size(controller, population_size)
         self.controller = controller
-        self._population_size = population_size
-        self._settings = process_settings(controller) | changes
-        EnvSettings(population_size=4, max_evaluations=8, **self._settings)  # the settings' own checks
+        size = population_size or controller.population_size
+        self._settings = EnvSettings(
+            population_size=size, max_generations=None, **process_settings(controller) | changes
+        )
 
     def _start(self) -> None:
-        chosen = self._population_size or self.controller.population_size
-        size = chosen or default_population_size(self._dimension)
-        self._process = EnvSettings(
-            population_size=size, max_evaluations=int(self._runs["max_evaluations"][0]), max_generations=None, **self._settings
-        )
+        budgeted = replace(self._settings, max_evaluations=int(self._runs["max_evaluations"].max()))
+        self._process = budgeted.resolved(self._dimension)
         self._state: RunState | None = None
-        self._actions: FloatArray | None = None
+        self._actions = np.empty((self.num_runs, 2 * self._process.capacity))
         self._last_parameters: GenerationParameters | None = None
         self.controller.reset(self._rngs)
-        self._runs["size"] = size
+        self._runs["size"] = self._process.capacity
 
     def _ask(self) -> Trials:
         if self._state is None:
-            uniforms = draw_uniforms(self._rngs, self._process.population_size, self._dimension)
-            trials = scale_to_bounds(uniforms, self._lower, self._upper)
-        else:
-            self._actions = self.controller(process.observe(self._state, self._process))
-            trials = process.breed(self._state, self._actions, self._process, self._lower, self._upper)
-        starts = np.arange(self.num_runs + 1) * self._process.population_size
-        return Trials(trials.reshape(-1, self._dimension), starts)
+            uniforms = draw_uniforms(self._rngs, self._process.capacity, self._dimension)
+            points = scale_to_bounds(uniforms, self._lower, self._upper)
+            return Trials(points.reshape(-1, self._dimension), self._next_starts())
+        observations = process.observe(self._state, self._process)
+        check_actions(self.controller(observations), self._actions)
+        return Trials(*process.breed(self._state, self._actions, self._process, self._lower, self._upper))
 
-    def _tell(self, asked: Trials, values: FloatArray) -> None:
-        shape = (self.num_runs, self._process.population_size)
-        trials, fitness = asked.points.reshape(*shape, self._dimension), values.reshape(shape)
-        if self._state is None or self._actions is None:
+    def _tell(self, trials: Trials, values: FloatArray) -> None:
+        if self._state is None:
             unknown = np.full(self.num_runs, np.nan)  # only rewards need the minimum
-            self._state = process.start(trials, fitness, unknown, draw_keys(self._rngs), self._process)
+            positions = trials.points.reshape(self.num_runs, -1, self._dimension)
+            fitness = values.reshape(self.num_runs, -1)
+            self._state = process.start(positions, fitness, unknown, draw_keys(self._rngs), self._process)
             return
-        factors, rates = np.split(self._actions, 2, axis=1)
+        factors, rates = np.split(self._actions.copy(), 2, axis=1)
         self._last_parameters = GenerationParameters(factors, rates, self._state.fitness.copy())
-        process.absorb(self._state, trials, fitness, self._process)
+        process.select(self._state, trials.starts, trials.points, values, self._process)
 
     def _keep(self, runs: IntArray) -> None:
         self.controller.keep(runs)
+        self._actions = self._actions[runs]
         if self._state is not None:
             self._state = take_runs(self._state, runs)
         if self._last_parameters is not None:

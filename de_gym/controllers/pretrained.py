@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.controllers.storage import load_controller
-from de_gym.envs.settings import default_max_evaluations
+from de_gym.problems.budgets import default_max_evaluations
 from de_gym.registry import lookup
 
 # sha256 of each file in weights/, by name without suffix; a file that is not listed here is not shipped.

@@ -1,7 +1,13 @@
-"""The decision process of the LDE paper as Gymnasium environments."""
+"""Decision processes of Differential Evolution as Gymnasium environments."""
 
-from de_gym.envs.de_param_control import DEParamControlEnv
+from de_gym.envs.adaptive_de_control import AdaptiveDEControlEnv, AdaptiveDEControlVectorEnv
+from de_gym.envs.de_param_control import DEParamControlEnv, DEParamControlVectorEnv
 from de_gym.envs.settings import EnvSettings
-from de_gym.envs.vector import DEParamControlVectorEnv
 
-__all__ = ["DEParamControlEnv", "DEParamControlVectorEnv", "EnvSettings"]
+__all__ = [
+    "AdaptiveDEControlEnv",
+    "AdaptiveDEControlVectorEnv",
+    "DEParamControlEnv",
+    "DEParamControlVectorEnv",
+    "EnvSettings",
+]

@@ -1,28 +1,19 @@
-"""DEParamControlEnv: one Differential Evolution run per episode, its parameters set by the agent."""
+"""DEParamControl-v0: one Differential Evolution run per episode, its parameters set by the agent."""
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any
 
-import gymnasium as gym
-import numpy as np
-from gymnasium.error import ResetNeeded
-from gymnasium.spaces import Box
-from numpy.typing import ArrayLike, NDArray
+from gymnasium.vector import AutoresetMode
 
-from de_gym.arrays import Float32Array, FloatArray
-from de_gym.envs import process
-from de_gym.envs.rendering import RunPicture, Window, new_figure, to_pixels
-from de_gym.envs.run_state import RunState, ranked_positions
-from de_gym.envs.task import Task, TaskOptions, check_actions, check_options, make_task
-from de_gym.evolution import KeyArray, draw_keys, draw_uniforms, scale_to_bounds
-from de_gym.problems import ProblemBatch
-
-# What ``info`` says of a generation: the figures of an ``Outcome`` that follow the reward.
-STEP_FIGURES = ("success_rate", "mean_scale_factor", "mean_crossover_rate")
+from de_gym.envs.parameter_process import ParameterProcess
+from de_gym.envs.run_env import RunEnv
+from de_gym.envs.run_vector_env import RunVectorEnv
+from de_gym.envs.settings import EnvSettings, make_settings
+from de_gym.envs.task import make_task
 
 
-class DEParamControlEnv(gym.Env[Float32Array, Float32Array]):
+class DEParamControlEnv(RunEnv):
     """Control the scale factor and crossover rate of every individual of a Differential Evolution run.
 
     ## Description
@@ -47,6 +38,10 @@ class DEParamControlEnv(gym.Env[Float32Array, Float32Array]):
     |---|---|
     | 0 .. N-1 | scale factor F of the individual of rank 1 (best) .. N (worst) |
     | N .. 2N-1 | crossover rate CR of the individual of rank 1 .. N |
+
+    With `action="knots"` the action is F at five ranks from the best to the worst, then CR at five, interpolated in
+    between: `Box(0, 1, (10,))`. With `action="mean_and_spread"` it is mean F, spread of F, mean CR and spread of CR,
+    and the environment draws the individuals' numbers around them: `Box(0, 1, (4,))`.
 
     ## Observation Space
     `Box(0, 1, (N + 2b,), float32)`; with `histogram="counts"` the histogram entries reach N.
@@ -91,6 +86,9 @@ class DEParamControlEnv(gym.Env[Float32Array, Float32Array]):
     | `max_generations` | `50` | generation limit T; `None` for none |
     | `max_evaluations` | `None` | evaluation budget; 10 000 n by default |
     | `target_error` | `1e-8` | error below which a run is solved |
+    | `shell` | `"pbest"` | `"l-shade"` adds an archive of beaten parents and lets the population shrink linearly to \
+4; N is then its first size, and ranks beyond the living have no effect and are observed as 1 |
+    | `action` | `"by_rank"` | also `"knots"`, `"mean_and_spread"`: see Action Space |
     | `pbest` | `"linear"` | share of the population that may be p-best: all of it falling to the best two as the \
 budget is spent, or a constant fraction |
     | `bound_repair` | `"midpoint"` | also `"clip"`, `"reflect"`, `"resample"` |
@@ -106,124 +104,43 @@ budget is spent, or a constant fraction |
     * v0: Initial version.
     """
 
-    metadata = {"render_modes": ["human", "rgb_array"], "render_fps": 10}  # noqa: RUF012  # Gymnasium's declaration
-
-    def __init__(self, *, render_mode: str | None = None, **options: Unpack[TaskOptions]) -> None:
+    def __init__(self, *, render_mode: str | None = None, **options: Any) -> None:
         """Build the environment; ``options`` are the Arguments of the class docstring."""
-        check_render_mode(render_mode, self.metadata["render_modes"])
-        self.task = make_task(**options)
-        self.observation_space, self.action_space = make_spaces(self.task)
-        self.render_mode = render_mode
-        self._problems: ProblemBatch | None = None
-        self._state: RunState | None = None
-        self._actions = np.empty((1, 2 * self.task.settings.population_size))
-        self._function = 0
-        self._picture: RunPicture | None = None
-        self._window: Window | None = None
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Float32Array, dict[str, Any]]:
-        """Start a new run; see Starting State."""
-        super().reset(seed=seed)
-        chosen = check_options(options, ("function", "initial_population"))
-        self._state = None
-        index, uniforms, keys = draw_start(self.task, self.np_random, chosen.get("function"))
-        self._function = int(self.task.numbers[index])
-        self._problems = ProblemBatch([self.task.problems[index]])
-        if "initial_population" in chosen:
-            positions = self.task.check_initial_population(chosen["initial_population"], self._problems)
-        else:
-            positions = scale_to_bounds(uniforms[None], self._problems.lower, self._problems.upper)
-        fitness = self._problems.evaluate(positions)
-        state = process.start(positions, fitness, self._problems.optimum, keys, self.task.settings)
-        self._state = state
-        if self.render_mode is not None:
-            self._picture = RunPicture(
-                self.task.problems[index], ranked_positions(state)[0], float(state.best_error[0])
-            )
-            self._render_if_human()
-        started = process.describe(state, self.task.settings)
-        *_, best_error, best_fitness = started.figures[:, 0].tolist()
-        return started.observations[0], self._info(started, best_error, best_fitness)
-
-    def step(self, action: ArrayLike) -> tuple[Float32Array, float, bool, bool, dict[str, Any]]:
-        """Run one generation with the given F and CR."""
-        if self._state is None or self._problems is None:
-            raise ResetNeeded("`step` needs a running episode: call `reset` first.")
-        settings = self.task.settings
-        actions = self._actions
-        check_actions(action, actions[0])
-        state = self._state
-        outcome = process.advance(state, self._problems, actions, settings)
-        reward, *step_figures, best_error, best_fitness = outcome.figures[:, 0].tolist()
-        terminated, truncated = outcome.flags[:, 0].tolist()
-        self._state = None if terminated or truncated else state
-        if self._picture is not None:
-            self._picture.record(ranked_positions(state)[0], float(state.best_error[0]), actions[0].copy())
-            self._render_if_human()
-        info = self._info(outcome, best_error, best_fitness)
-        info.update(zip(STEP_FIGURES, step_figures, strict=True))
-        return outcome.observations[0], reward, terminated, truncated, info
-
-    def render(self) -> NDArray[np.uint8] | None:
-        """Return the picture of the run so far, or show it in a window."""
-        if self._picture is None:
-            if self.render_mode is None:
-                gym.logger.warn('`render` needs a render mode: make the environment with render_mode="rgb_array".')
-                return None
-            raise ResetNeeded("`render` needs a run: call `reset` first.")
-        if self.render_mode == "human":
-            self._render_if_human()
-            return None
-        figure = new_figure()
-        self._picture.draw(figure)
-        return to_pixels(figure)
-
-    def close(self) -> None:
-        """Close the window, if there is one."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
-
-    def _render_if_human(self) -> None:
-        if self.render_mode == "human" and self._picture is not None:
-            self._window = self._window or Window()
-            self._picture.draw(self._window.figure)
-            self._window.show(1 / self.metadata["render_fps"])
-
-    def _info(self, outcome: process.Outcome, best_error: float, best_fitness: float) -> dict[str, Any]:
-        evaluations, generation = outcome.counts[:, 0].tolist()
-        return {
-            "best_error": best_error,
-            "best_fitness": best_fitness,
-            "best_position": outcome.best_positions[0],
-            "evaluations": evaluations,
-            "generation": generation,
-            "function": self._function,
-        }
+        task = make_task(options)
+        super().__init__(task, ParameterProcess(make_settings(EnvSettings, task.dimension, options)), render_mode)
 
 
-def check_render_mode(render_mode: str | None, allowed: list[str]) -> None:
-    """Reject a render mode that an environment does not have."""
-    if render_mode is not None and render_mode not in allowed:
-        choices = ", ".join(repr(mode) for mode in allowed) or "none"
-        raise ValueError(f"Unknown render mode {render_mode!r}. Available: {choices}.")
+class DEParamControlVectorEnv(RunVectorEnv):
+    """R independent runs of ``DEParamControlEnv`` in one call; run i equals the single environment, bit for bit.
 
+    An integer seed s gives run i the seed s + i, as in Gymnasium's own vector environments.
 
-def make_spaces(task: Task) -> tuple[Any, Any]:
-    """Return the observation and action space of one run, both a ``Box`` of float32."""
-    high = process.observation_high(task.settings)
-    observation_space = Box(np.zeros_like(high), high, dtype=np.float32)
-    return observation_space, Box(0.0, 1.0, (2 * task.settings.population_size,), np.float32)
+    >>> import gymnasium as gym, de_gym
+    >>> envs = gym.make_vec("DEParamControl-v0", num_envs=4, functions=[1, 2], dimension=10, assignment="in_turn")
+    >>> observations, infos = envs.reset(seed=0)
+    >>> observations.shape, infos["function"].tolist()
+    ((4, 60), [1, 1, 2, 2])
 
+    Args of the constructor beyond those of ``DEParamControlEnv``:
 
-def draw_start(task: Task, rng: np.random.Generator, number: object | None) -> tuple[int, FloatArray, KeyArray]:
-    """Return a problem's position in the task, uniforms (N, D) for its initial population, and the run's key (1,).
-
-    All are drawn whatever is fixed, so that fixing one does not change the others.
+    * ``autoreset_mode``: NEXT_STEP (default), SAME_STEP or DISABLED, an ``AutoresetMode`` or its value. With DISABLED,
+      ``reset(options={"reset_mask": mask})`` restarts the runs where the boolean mask is true.
+    * ``assignment``: "random" draws each episode's function; "in_turn" gives the M functions to R / M runs each.
+    * ``shared_start``: one initial population for all runs, drawn at each full reset from the first run's generator;
+      runs that restart alone in between start from it again.
     """
-    drawn = int(rng.integers(len(task.problems)))
-    uniforms = draw_uniforms([rng], task.settings.population_size, task.dimension)[0]
-    keys = draw_keys([rng])
-    return (drawn if number is None else task.position_of(number)), uniforms, keys
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        assignment: str = "random",
+        shared_start: bool = False,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        """Build R runs; ``options`` are the Arguments of ``DEParamControlEnv``."""
+        task = make_task(options)
+        process = ParameterProcess(make_settings(EnvSettings, task.dimension, options))
+        super().__init__(num_envs, task, process, autoreset_mode, assignment, shared_start, render_mode)

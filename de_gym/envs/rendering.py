@@ -1,7 +1,8 @@
-"""The picture of a run so far: error curve, F and CR by rank, the population in two dimensions."""
+"""The picture of a run so far: error curve, what the agent set, the populations in two dimensions."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,24 +11,29 @@ from numpy.typing import NDArray
 from de_gym.arrays import FloatArray
 from de_gym.problems import Problem
 
-_FACTOR_COLOR, _RATE_COLOR, _ERROR_COLOR = "#b5541c", "#1f6f8b", "#333333"
+_ERROR_COLOR, _BEST_COLOR = "#333333", "#d62728"
+_CONTROL_COLORS = ("#b5541c", "#1f6f8b", "#5b8c3a", "#7a4fa3", "#b08900", "#8c564b", "#4c4c4c")
+_POPULATION_MARKERS = ("o", "^")
 
 
 class RunPicture:
     """Records one run and draws it; created only when an environment renders."""
 
-    def __init__(self, problem: Problem, positions: FloatArray, error: float) -> None:
-        """Start the record with the initial population (N, D) and its best error."""
+    def __init__(self, problem: Problem) -> None:
+        """Begin the record of a run on ``problem``."""
         self._problem = problem
-        self._positions = positions
-        self._errors = [error]
-        self._scale_factors = self._crossover_rates = np.empty(0)
+        self._populations: Mapping[str, FloatArray] = {}
+        self._errors: list[float] = []
+        self._parameters: list[Mapping[str, FloatArray]] = []
 
-    def record(self, positions: FloatArray, error: float, action: FloatArray) -> None:
-        """Add a generation: its population (N, D), best error, and the action (2N,) that led to it."""
-        self._positions = positions
+    def set_parameters(self, parameters: Mapping[str, FloatArray]) -> None:
+        """Take what the agent sets in the generation that follows: one number per name, or one per rank."""
+        self._parameters.append(parameters)
+
+    def record(self, populations: Mapping[str, FloatArray], error: float) -> None:
+        """Add a generation: its populations, best first, each (N, D), and its best error."""
+        self._populations = populations
         self._errors.append(error)
-        self._scale_factors, self._crossover_rates = np.split(action, 2)
 
     def draw(self, figure: Any) -> None:
         """Draw the run so far on a matplotlib figure."""
@@ -46,21 +52,41 @@ class RunPicture:
         axes.grid(alpha=0.3, which="major")
 
     def _draw_controls(self, axes: Any) -> None:
-        ranks = np.arange(1, len(self._scale_factors) + 1)
-        axes.scatter(ranks, self._scale_factors, s=14, color=_FACTOR_COLOR, label="F")
-        axes.scatter(ranks, self._crossover_rates, s=14, color=_RATE_COLOR, label="CR", marker="s")
-        axes.set(title="F and CR by rank", xlabel="rank (1 = best)", ylim=(-0.05, 1.2), yticks=np.linspace(0, 1, 6))
-        axes.legend(loc="upper center", frameon=False, ncols=2)
         axes.grid(alpha=0.3)
+        if not self._parameters:
+            return
+        if all(len(numbers) == 1 for numbers in self._parameters[-1].values()):
+            self._draw_controls_over_time(axes)
+        else:
+            self._draw_controls_by_rank(axes)
+
+    def _draw_controls_by_rank(self, axes: Any) -> None:
+        for (name, numbers), color, marker in zip(self._parameters[-1].items(), _CONTROL_COLORS, "os", strict=False):
+            axes.scatter(np.arange(1, len(numbers) + 1), numbers, s=14, color=color, label=name, marker=marker)
+        title = " and ".join(self._parameters[-1])
+        axes.set(title=f"{title} by rank", xlabel="rank (1 = best)", ylim=(-0.05, 1.2), yticks=np.linspace(0, 1, 6))
+        axes.legend(loc="upper center", frameon=False, ncols=2)
+
+    def _draw_controls_over_time(self, axes: Any) -> None:
+        # As many as can be told apart: those that moved most.
+        names = list(self._parameters[-1])
+        series = {name: np.array([float(numbers[name][0]) for numbers in self._parameters]) for name in names}
+        moving = sorted(names, key=lambda name: -float(np.ptp(series[name])))[: len(_CONTROL_COLORS)]
+        for name, color in zip((name for name in names if name in moving), _CONTROL_COLORS, strict=False):
+            axes.plot(np.arange(1, len(self._parameters) + 1), series[name], color=color, linewidth=1.2, label=name)
+        axes.set(title="controls", xlabel="generation", ylim=(-1.05, 1.6))
+        axes.legend(loc="upper center", frameon=False, ncols=2, fontsize=6.5)
 
     def _draw_population(self, axes: Any) -> None:
         vertical = 1 if self._problem.dimension > 1 else 0
-        shades = np.linspace(0.0, 1.0, len(self._positions))
-        axes.scatter(self._positions[:, 0], self._positions[:, vertical], c=shades, cmap="viridis", s=16)
-        axes.scatter(
-            self._positions[0, 0], self._positions[0, vertical], marker="*", s=130, color="#d62728", label="best"
-        )
-        axes.set(title="population", xlabel="coordinate 1", ylabel=f"coordinate {vertical + 1}")
+        for (name, points), marker in zip(self._populations.items(), _POPULATION_MARKERS, strict=False):
+            shades = np.linspace(0.0, 1.0, len(points))
+            label = name if len(self._populations) > 1 else None
+            axes.scatter(points[:, 0], points[:, vertical], c=shades, cmap="viridis", s=16, marker=marker, label=label)
+        best = next(iter(self._populations.values()))[0]
+        axes.scatter(best[0], best[vertical], marker="*", s=130, color=_BEST_COLOR, label="best")
+        title = " and ".join(self._populations)
+        axes.set(title=title, xlabel="coordinate 1", ylabel=f"coordinate {vertical + 1}")
         axes.set_xlim(self._problem.lower[0], self._problem.upper[0])
         axes.set_ylim(self._problem.lower[vertical], self._problem.upper[vertical])
         axes.legend(loc="upper right", framealpha=0.9)

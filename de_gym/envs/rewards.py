@@ -6,12 +6,13 @@ and an entry in ``REWARDS``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 import numpy as np
 
 from de_gym.machine.compiling import compiled, switch
-
-# Errors below this count as solved in every published table of the benchmarks; differences below it mean nothing.
-ERROR_FLOOR = 1e-8
+from de_gym.problems.budgets import ZERO_ERROR
 
 
 @compiled
@@ -31,7 +32,7 @@ def reward_log(before: float, after: float, initial: float) -> float:
     """
     if not np.isfinite(before):
         return 0.0
-    return float(np.log10(max(before, ERROR_FLOOR)) - np.log10(max(after, ERROR_FLOOR)))
+    return float(np.log10(max(before, ZERO_ERROR)) - np.log10(max(after, ZERO_ERROR)))
 
 
 @compiled
@@ -51,6 +52,8 @@ def _share(before: float, after: float, whole: float) -> float:
     return (before - after) / whole
 
 
-REWARDS = {"relative": reward_relative, "log": reward_log, "initial_gap": reward_initial_gap}
+REWARDS: Mapping[str, Callable[[float, float, float], float]] = MappingProxyType(
+    {"relative": reward_relative, "log": reward_log, "initial_gap": reward_initial_gap}
+)
 
 reward = switch(tuple(REWARDS.values()))

@@ -1,23 +1,26 @@
-"""EnvSettings: every choice that defines the decision process, checked once at construction."""
+"""EnvSettings: every choice that defines the decision process, written and checked once."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 
-from de_gym.arrays import IntArray
-from de_gym.envs.observations import OBSERVATION_PARTS
-from de_gym.envs.pbest import CONSTANT_PBEST, PBEST_SCHEDULES
+from de_gym.arrays import IntArray, RunArray
+from de_gym.checks import fraction, optional_whole, real, whole
+from de_gym.envs.actions import ACTIONS, ActionMap
+from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
-from de_gym.evolution import BOUND_REPAIRS
-from de_gym.registry import lookup
+from de_gym.envs.shells import CONSTANT_PBEST, PBEST_SCHEDULES, SHELLS, Shell
+from de_gym.machine.breeding import BOUND_REPAIRS
+from de_gym.problems.budgets import default_max_evaluations
+from de_gym.registry import lookup, unknown_name_message
 
 HISTOGRAM_KINDS = {"fractions": "fractions", "counts": "counts"}
-DEFAULT_OBSERVATION = ("fitness", "histogram", "mean_past_histogram")
 
 
 @dataclass(frozen=True)
@@ -25,123 +28,178 @@ class EnvSettings:
     """The decision process of one run; the defaults are the LDE paper's where it states one.
 
     Attributes:
-        population_size: Individuals N.
+        population_size: Individuals N; None for the paper's 50 at n = 10 and 100 at n = 30, 25 + 2.5 n in general.
+        max_evaluations: Evaluation budget (termination); None for 10 000 per coordinate.
         num_bins: Histogram bins b.
         history_window: Past generations g in the moving average; None averages over all of them.
         max_generations: Generation limit T (truncation); None for no limit.
-        max_evaluations: Evaluation budget (termination).
         target_error: Error below which the run counts as solved (termination).
-        pbest: Name in ``PBEST_SCHEDULES``, or a constant fraction in (0, 1].
-        bound_repair: Name in ``BOUND_REPAIRS``.
-        reward: Name in ``REWARDS``.
+        shell: Name in ``SHELLS``: "pbest", or "l-shade" with an archive and a population that shrinks.
+        pbest: Name in ``PBEST_SCHEDULES``, "linear" (from all of the population to the best two as the budget is
+            spent), or a constant fraction in (0, 1].
+        bound_repair: Name in ``BOUND_REPAIRS``: "midpoint", "clip", "reflect" or "resample".
+        action: Name in ``ACTIONS``: "by_rank", "knots" or "mean_and_spread".
+        reward: Name in ``REWARDS``: "relative", "log" or "initial_gap".
         histogram: "fractions" of the population, or "counts" of individuals.
-        observation: Names in ``OBSERVATION_PARTS``, in order.
+        observation: Names in ``FEATURES``, in order.
     """
 
-    population_size: int
-    max_evaluations: int
+    population_size: int | None = None
+    max_evaluations: int | None = None
     num_bins: int = 5
     history_window: int | None = 5
     max_generations: int | None = 50
     target_error: float = 1e-8
+    shell: str = "pbest"
     pbest: str | float = "linear"
     bound_repair: str = "midpoint"
+    action: str = "by_rank"
     reward: str = "relative"
     histogram: str = "fractions"
-    observation: tuple[str, ...] = DEFAULT_OBSERVATION
+    observation: tuple[str, ...] = ("fitness", "histogram", "mean_past_histogram")
 
     def __post_init__(self) -> None:
-        """Reject what no run could be made of."""
-        _at_least("population_size", self.population_size, 4)
-        _at_least("num_bins", self.num_bins, 1)
-        if self.history_window is not None:
-            _at_least("history_window", self.history_window, 1)
-        if self.max_generations is not None:
-            _at_least("max_generations", self.max_generations, 1)
-        if self.max_evaluations < 2 * self.population_size:
-            raise ValueError(
-                f"`max_evaluations` must pay for the initial population and one generation, that is at least "
-                f"{2 * self.population_size} with a population of {self.population_size}, got {self.max_evaluations}."
-            )
-        if not (math.isfinite(self.target_error) and self.target_error >= 0):
-            raise ValueError(f"`target_error` must be a finite number of at least 0, got {self.target_error}.")
+        """Reject what no run could be made of, and store plain numbers."""
+        self._store(
+            population_size=optional_whole("population_size", self.population_size, 4),
+            max_evaluations=optional_whole("max_evaluations", self.max_evaluations, 1),
+            num_bins=whole("num_bins", self.num_bins, 1),
+            history_window=optional_whole("history_window", self.history_window, 1),
+            max_generations=optional_whole("max_generations", self.max_generations, 1),
+            target_error=real("target_error", self.target_error, 0.0),
+            observation=_checked_observation(self.observation),
+        )
         if isinstance(self.pbest, str):
             lookup("p-best schedule", self.pbest, PBEST_SCHEDULES)
-        elif not 0 < self.pbest <= 1:
+        elif fraction("pbest", self.pbest) == 0.0:
             raise ValueError(f"`pbest` must be a schedule's name or a fraction in (0, 1], got {self.pbest}.")
+        lookup("shell", self.shell, SHELLS)
         lookup("bound repair", self.bound_repair, BOUND_REPAIRS)
+        lookup("action", self.action, ACTIONS)
         lookup("reward", self.reward, REWARDS)
         lookup("histogram kind", self.histogram, HISTOGRAM_KINDS)
-        if not self.observation:
-            raise ValueError(f"`observation` must name at least one part of {', '.join(OBSERVATION_PARTS)}, got none.")
-        for part in self.observation:
-            lookup("observation part", part, OBSERVATION_PARTS)
+        size, budget = self.population_size, self.max_evaluations
+        if size is not None and budget is not None and budget < 2 * size:
+            raise ValueError(
+                f"`max_evaluations` must pay for the initial population and one generation, that is at least "
+                f"{2 * size} with a population of {size}, got {budget}."
+            )
+
+    def _store(self, **values: object) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def resolved(self, dimension: int) -> EnvSettings:
+        """Return the settings with sizes that were left open chosen for this number of coordinates."""
+        size, budget = self.population_size, self.max_evaluations
+        return dataclasses.replace(
+            self,
+            population_size=default_population_size(dimension) if size is None else size,
+            max_evaluations=default_max_evaluations(dimension) if budget is None else budget,
+        )
+
+    @property
+    def capacity(self) -> int:
+        """Individuals N of the initial population, once resolved."""
+        assert self.population_size is not None
+        return self.population_size
 
     @cached_property
-    def codes(self) -> SettingsCodes:
-        """The settings as the numbers that compiled code takes, found once."""
+    def population(self) -> Shell:
+        """What the populations are like."""
+        return SHELLS[self.shell]
+
+    @cached_property
+    def action_map(self) -> ActionMap:
+        """What an action means."""
+        return ACTIONS[self.action]
+
+    @cached_property
+    def action_size(self) -> int:
+        """Numbers of an action, A."""
+        return self.action_map.size(self.capacity)
+
+    @cached_property
+    def codes(self) -> RunArray:
+        """The settings as the numbers that compiled code takes: one record of ``CODES``."""
+        codes = np.zeros(1, CODES)
         has_schedule = isinstance(self.pbest, str)
-        return SettingsCodes(
-            bound_repair=BOUND_REPAIRS[self.bound_repair],
-            has_window=self.history_window is not None,
-            pbest_schedule=PBEST_SCHEDULES[str(self.pbest)] if has_schedule else CONSTANT_PBEST,
-            pbest_constant=math.nan if has_schedule else float(self.pbest),
-            max_evaluations=self.max_evaluations,
-            max_generations=_NO_LIMIT if self.max_generations is None else self.max_generations,
-            target_error=float(self.target_error),
-            reward=list(REWARDS).index(self.reward),
-            parts=np.array([list(OBSERVATION_PARTS).index(name) for name in self.observation]),
-            bin_scale=float(self.population_size) if self.histogram == "counts" else 1.0,
-        )
+        codes["bound_repair"] = BOUND_REPAIRS[self.bound_repair]
+        codes["has_window"] = self.history_window is not None
+        codes["pbest_schedule"] = PBEST_SCHEDULES[str(self.pbest)] if has_schedule else CONSTANT_PBEST
+        codes["pbest_constant"] = math.nan if has_schedule else float(self.pbest)
+        codes["reward"] = list(REWARDS).index(self.reward)
+        codes["max_evaluations"] = self.max_evaluations
+        codes["max_generations"] = NO_LIMIT if self.max_generations is None else self.max_generations
+        codes["target_error"] = self.target_error
+        codes["bin_scale"] = self.capacity if self.histogram == "counts" else 1.0
+        codes["final_size"] = self.population.final_size or self.capacity
+        return codes
+
+    @cached_property
+    def parts(self) -> IntArray:
+        """Positions of the observation's parts in ``FEATURES``."""
+        return np.array([list(FEATURES).index(name) for name in self.observation])
 
     @cached_property
     def observation_size(self) -> int:
         """Entries of an observation, O."""
-        parts = [OBSERVATION_PARTS[name] for name in self.observation]
-        return sum(part.size(self.population_size, self.num_bins) for part in parts)
+        return sum(FEATURES[name].size(self.capacity, self.num_bins) for name in self.observation)
 
 
-class SettingsCodes(NamedTuple):
-    """``EnvSettings`` in numbers, in the order in which ``advance_runs`` takes them.
-
-    Attributes:
-        bound_repair: A value of ``BOUND_REPAIRS``.
-        has_window: Whether the moving average has a window.
-        pbest_schedule: A value of ``PBEST_SCHEDULES``, or ``CONSTANT_PBEST``.
-        pbest_constant: The constant fraction, if any.
-        reward: Position in ``REWARDS``.
-        max_evaluations: Evaluation budget.
-        max_generations: Generation limit; one that no run reaches where there is none.
-        target_error: Error below which a run is solved.
-        parts: Positions in ``OBSERVATION_PARTS``.
-        bin_scale: What a full bin of a histogram counts: 1 as a fraction, N as a count.
-    """
-
-    bound_repair: int
-    has_window: bool
-    pbest_schedule: int
-    pbest_constant: float
-    reward: int
-    max_evaluations: int
-    max_generations: int
-    target_error: float
-    parts: IntArray
-    bin_scale: float
+CODES = np.dtype(
+    [
+        ("bound_repair", "i8"),  # a value of BOUND_REPAIRS
+        ("has_window", "?"),  # whether the moving average has a window
+        ("pbest_schedule", "i8"),  # a value of PBEST_SCHEDULES, or CONSTANT_PBEST
+        ("pbest_constant", "f8"),  # the constant fraction, if any
+        ("reward", "i8"),  # position in REWARDS
+        ("max_evaluations", "i8"),
+        ("max_generations", "i8"),  # one that no run reaches where there is no limit
+        ("target_error", "f8"),
+        ("bin_scale", "f8"),  # what a full bin of a histogram counts: 1 as a fraction, N as a count
+        ("final_size", "i8"),  # individuals left when the budget is spent
+    ],
+    align=True,
+)
+# A number of generations that no run reaches.
+NO_LIMIT = 2**62
 
 
-_NO_LIMIT = 2**62
+class _Resolvable(Protocol):
+    """Settings whose open sizes can be chosen for a number of coordinates."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    def resolved(self, dimension: int) -> Self:
+        """Return the settings without open sizes."""
+        ...
 
 
-def _at_least(name: str, value: int, minimum: int) -> None:
-    if value < minimum:
-        raise ValueError(f"`{name}` must be at least {minimum}, got {value}.")
+Settings = TypeVar("Settings", bound=_Resolvable)
+
+
+def make_settings(kind: type[Settings], dimension: int, options: dict[str, Any]) -> Settings:
+    """Return the settings that an environment's keyword arguments describe, resolved for a dimension."""
+    names = [field.name for field in dataclasses.fields(kind)]
+    for name in options:
+        if name not in names:
+            choices = [*names, "suite", "functions", "dimension", "problems"]
+            raise TypeError(unknown_name_message("argument", name, choices))
+    return kind(**options).resolved(dimension)
+
+
+def _checked_observation(observation: object) -> tuple[str, ...]:
+    if isinstance(observation, str) or not hasattr(observation, "__iter__"):
+        raise TypeError(f"`observation` must be a sequence of names of parts, got {observation!r}.")
+    parts = tuple(observation)
+    if not parts:
+        raise ValueError(f"`observation` must name at least one part of {', '.join(FEATURES)}, got none.")
+    for part in parts:
+        lookup("observation part", part, FEATURES)
+    return parts
 
 
 def default_population_size(dimension: int) -> int:
     """Return the paper's population size: 50 at n = 10 and 100 at n = 30, on the straight line between and beyond."""
     return max(25, 25 + round(2.5 * dimension))
-
-
-def default_max_evaluations(dimension: int) -> int:
-    """Return the budget of the CEC competitions, 10 000 evaluations per coordinate."""
-    return 10_000 * dimension

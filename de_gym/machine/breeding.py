@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from de_gym.arrays import FloatArray, IntArray
+from de_gym.arrays import FloatArray, IntArray, RunArray
 from de_gym.machine.compiling import compiled, inlined
 from de_gym.machine.coordinates import (
     move_to_pbest,
@@ -262,100 +262,91 @@ def fetch(numbers: Pointer[float], length: int) -> None:
 @inlined
 def choose_rows(
     size: int,
-    pool_size: int,
     num_pbest: int,
+    archive_start: int,
+    archive_size: int,
     order: Pointer[int],
     uniforms: Pointer[float],
-    picks: Pointer[int],
+    rows: Pointer[int],
     taken: Pointer[int],
 ) -> None:
-    """Choose the rows (4, N) of one run's trials by rank: parent, p-best, r1 and r2, all distinct but for p-best.
+    """Choose the rows (4, N) of one run's trials by rank: the parent, p-best, and r1 and r2 that differ from it.
 
     Args:
         size: Individuals N.
-        pool_size: Rows that r2 may be: N, or more with an archive behind the population's rows.
         num_pbest: Number of leading individuals that count as p-best.
-        order: Row of the individual of each rank; rows from N on are their own.
+        archive_start: The archive's first row.
+        archive_size: Rows of the archive that r2 may be.
+        order: Row of the individual of each rank.
         uniforms: The numbers that choose p-best, r1 and r2, shape (3, N).
-        picks: Receives the rows.
+        rows: Receives the rows.
         taken: Working memory of ``pick_distinct_into``.
     """
-    pick_distinct_into(uniforms, size, 2, size, pool_size, picks, _PLUS * size, taken)
+    pick_distinct_into(uniforms, size, 2, size, size + archive_size, rows, _PLUS * size, taken)
     for i in range(size):
-        picks[_PARENT * size + i] = order[i]
-        picks[_BEST * size + i] = order[pick_index(uniforms[i], num_pbest)]
-        picks[_PLUS * size + i] = order[picks[_PLUS * size + i]]
-        minus = picks[_MINUS * size + i]
-        picks[_MINUS * size + i] = order[minus] if minus < size else minus
-
-
-@inlined
-def breed_run(
-    size: int,
-    dimension: int,
-    num_pbest: int,
-    repair: int,
-    order: Pointer[int],
-    uniforms: Pointer[float],
-    taken: Pointer[int],
-    numbers: TrialNumbers,
-) -> None:
-    """Write the trials of one run, whose ``uniforms`` have been drawn: p-best, r1, r2, forced coordinate, the rest."""
-    choose_rows(size, size, num_pbest, order, uniforms, numbers.rows, taken)
-    force_coordinates(size, dimension, moved(uniforms, 3 * size), numbers.uniforms)
-    write_trials(size, dimension, repair, numbers)
+        minus = rows[_MINUS * size + i]
+        rows[_PARENT * size + i] = order[i]
+        rows[_BEST * size + i] = order[pick_index(uniforms[i], num_pbest)]
+        rows[_PLUS * size + i] = order[rows[_PLUS * size + i]]
+        rows[_MINUS * size + i] = order[minus] if minus < size else archive_start + minus - size
 
 
 @compiled
-def breed_all(
+def breed_by_rank(
+    runs: RunArray,
     positions: FloatArray,
     order: IntArray,
     actions: FloatArray,
     num_pbest: IntArray,
-    keys: KeyArray,
-    generation: IntArray,
     lower: FloatArray,
     upper: FloatArray,
     repair: int,
     workspace: Workspace,
+    starts: IntArray,
     trials: FloatArray,
 ) -> None:
     """Write the trials of R runs; each draws its uniforms from the streams of its key and generation number.
 
     Args:
-        positions: Shape (R, N, D).
-        order: Row of the individual of each rank, best first, shape (R, N).
-        actions: F of every rank, then CR of every rank, shape (R, 2N).
+        runs: Scalars of the runs, of which key, generation, size and archive size matter here, shape (R,).
+        positions: Rows of the population, then of the archive, shape (R, C + A, D).
+        order: Row of the individual of each rank, best first, shape (R, C).
+        actions: F of every rank, then CR of every rank, shape (R, 2C).
         num_pbest: Number of leading individuals that count as p-best, shape (R,).
-        keys: Shape (R,).
-        generation: Shape (R,).
         lower: Lower bounds, shape (R, D).
         upper: Upper bounds, shape (R, D).
         repair: A value of ``BOUND_REPAIRS``.
         workspace: Overwritten.
-        trials: Receives the trial of each rank, shape (R, N, D).
+        starts: Receives the row of each run's first trial, and behind them the number of all, shape (R + 1,).
+        trials: Receives the trials, by rank, one run after the other, shape (T, D).
     """
-    num_runs, size, dimension = positions.shape
+    num_rows, dimension = positions.shape[1:]
+    capacity = order.shape[1]
     rows, uniforms = pointer_to(workspace.picks), pointer_to(workspace.uniforms)
     states, taken = pointer_to(workspace.states), pointer_to(workspace.taken)
     all_positions, all_orders, all_actions = pointer_to(positions), pointer_to(order), pointer_to(actions)
     all_lower, all_upper, all_trials = pointer_to(lower), pointer_to(upper), pointer_to(trials)
-    num_drawn, length = len(workspace.uniforms), size * dimension
-    for run in range(num_runs):
-        pool, factors = moved(all_positions, run * length), moved(all_actions, 2 * run * size)
-        fetch(pool, length)
-        seed_streams(keys[run], generation[run], states)
-        fill_uniforms(states, uniforms, num_drawn)
+    starts[0] = 0
+    for run in range(len(runs)):
+        size, first = runs[run].size, starts[run]
+        starts[run + 1] = first + size
+        pool, factors = moved(all_positions, run * num_rows * dimension), moved(all_actions, 2 * run * capacity)
+        fetch(pool, size * dimension)
+        seed_streams(runs[run].key, runs[run].generation, states)
+        fill_uniforms(states, uniforms, whole_turns(num_uniforms(size, dimension, repair)))
+        individuals, archived = moved(all_orders, run * capacity), runs[run].archive_size
+        choose_rows(size, num_pbest[run], capacity, archived, individuals, uniforms, rows, taken)
+        crossing = moved(uniforms, 4 * size)
+        force_coordinates(size, dimension, moved(uniforms, 3 * size), crossing)
         numbers = TrialNumbers(
             pool,
             rows,
             factors,
             factors,
-            moved(factors, size),
-            moved(uniforms, 4 * size),
+            moved(factors, capacity),
+            crossing,
             moved(all_lower, run * dimension),
             moved(all_upper, run * dimension),
-            moved(all_trials, run * length),
+            moved(all_trials, first * dimension),
         )
-        individuals = moved(all_orders, run * size)
-        breed_run(size, dimension, num_pbest[run], repair, individuals, uniforms, taken, numbers)
+        write_trials(size, dimension, repair, numbers)

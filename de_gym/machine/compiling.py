@@ -19,7 +19,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 # The layers that hold kernels, lowest first.
-_LAYERS = ("machine", "problems", "evolution", "envs", "baselines", "controllers", "optimizers")
+_LAYERS = ("machine", "problems", "evolution", "controllers", "envs", "baselines", "optimizers")
 
 
 @cache
@@ -36,13 +36,33 @@ def compiled(function: Kernel) -> Kernel:
 
     No fast-math: every result is the same IEEE arithmetic whatever the batch it was computed in.
     """
-    dispatcher: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
-    # NOTE: numba has no public way to say what a cache entry depends on; without this private attribute the
-    # only loss is the protection described above, hence no error when a future numba renames it.
+    try:
+        dispatcher: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
+    except RuntimeError:
+        # Neither the package's folder nor the user's cache can be written: every process compiles for itself.
+        return cast(Kernel, njit(nogil=True, error_model="numpy")(function))
+    # NOTE: numba has no public way to say what a cache entry depends on; without these private attributes the
+    # only loss is the protection described above, hence no error when a future numba renames them.
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if cache_file is not None and hasattr(cache_file, "_source_stamp"):
+    if cache_file is not None and hasattr(cache_file, "_source_stamp") and hasattr(cache_file, "_load_index"):
         cache_file._source_stamp = _source_stamp(function.__module__.split(".")[-2])
+        cache_file._load_index = _without_failing(cache_file._load_index)
     return cast(Kernel, dispatcher)
+
+
+def _without_failing(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
+    """Return a reader of a cache's index that finds nothing where the index cannot be read.
+
+    The index of an earlier version of the package may name modules that are no longer there.
+    """
+
+    def load() -> dict[Any, Any]:
+        try:
+            return load_index()
+        except Exception:
+            return {}
+
+    return load
 
 
 def inlined(function: Kernel) -> Kernel:

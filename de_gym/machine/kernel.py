@@ -15,7 +15,20 @@ from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine import landscapes, transforms
 from de_gym.machine.compiling import compiled, inlined, shared
 from de_gym.machine.elementary import exponential
-from de_gym.machine.lanes import WIDTH, choose, gather, load, pointer_to, spread, square_root, store
+from de_gym.machine.lanes import (
+    WIDTH,
+    choose,
+    gather,
+    load,
+    multiply_add,
+    pointer_to,
+    spread,
+    square_root,
+    stay_apart,
+    store,
+    store_from,
+    transpose,
+)
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Lanes, Pointer
@@ -26,9 +39,12 @@ NUM_REGISTERS = 5
 OPERATION, SOURCE, TARGET, LENGTH, DATA, OTHER = range(6)
 NUM_COLUMNS = 6
 
-SHIFT, ROTATE, SCALE, ROUND_STEPS, OSCILLATE, SKEW, SKEW_EXACTLY = range(7)
+SHIFT, ROTATE, SHUFFLE, SCALE, BEND, ROUND_STEPS, OSCILLATE, SKEW, SKEW_EXACTLY = range(9)
 (
     WEIGHTED_SQUARES,
+    WEIGHTED_ABSOLUTES,
+    SHARP_RIDGE,
+    PEAKS,
     SUM_OF_POWERS,
     DIFFERENT_POWERS,
     ZAKHAROV,
@@ -46,8 +62,8 @@ SHIFT, ROTATE, SCALE, ROUND_STEPS, OSCILLATE, SKEW, SKEW_EXACTLY = range(7)
     HGBAT,
     LEVY,
     LUNACEK,
-) = range(7, 25)
-END_COMPONENT, END = range(25, 27)
+) = range(9, 30)
+END_COMPONENT, END = range(30, 32)
 
 
 @shared
@@ -59,8 +75,12 @@ def _transform(
         transforms.shift(buffer, source, target, length, data, at)
     elif operation == ROTATE:
         transforms.rotate(buffer, source, target, length, data, at)
+    elif operation == SHUFFLE:
+        transforms.shuffle(buffer, source, target, length, data, at)
     elif operation == SCALE:
         transforms.scale(buffer, source, target, length, data, at)
+    elif operation == BEND:
+        transforms.bend(buffer, source, target, length, data, at)
     elif operation == ROUND_STEPS:
         transforms.round_steps(buffer, source, target, length, data, at)
     elif operation == OSCILLATE:
@@ -78,6 +98,12 @@ def _landscape(
     """Return the value of one landscape."""
     if operation == WEIGHTED_SQUARES:
         return landscapes.weighted_squares(buffer, first, length, data, at)
+    if operation == WEIGHTED_ABSOLUTES:
+        return landscapes.weighted_absolutes(buffer, first, length, data, at)
+    if operation == SHARP_RIDGE:
+        return landscapes.sharp_ridge(buffer, first, length, data, at)
+    if operation == PEAKS:
+        return landscapes.peaks(buffer, first, length, data, at)
     if operation == SUM_OF_POWERS:
         return landscapes.sum_of_powers(buffer, first, length, data, at)
     if operation == DIFFERENT_POWERS:
@@ -119,6 +145,7 @@ def _component_weight(buffer: Pointer[float], length: int, data: Pointer[float],
 
     The denominator is ``data[at]``, the shift follows it. Finite at distance zero, so that the value there is exact.
     """
+    stay_apart()
     distance = spread(0.0)
     for i in range(length):
         offset = load(buffer, i) - data[at + 1 + i]
@@ -128,8 +155,11 @@ def _component_weight(buffer: Pointer[float], length: int, data: Pointer[float],
 
 
 @shared
-def _run(instructions: Pointer[int], row: int, data: Pointer[float], buffer: Pointer[float]) -> Lanes:
-    """Return the values of the block of points in the first register, by the program that starts at ``row``."""
+def _run(instructions: Pointer[int], row: int, data: Pointer[float], first: int, buffer: Pointer[float]) -> Lanes:
+    """Return the values of the block of points in the first register, by one program.
+
+    Its first instruction is in row ``row``, and what its instructions call number 0 is ``data[first]``.
+    """
     value = spread(0.0)
     weighted = spread(0.0)
     weights = spread(0.0)
@@ -141,7 +171,7 @@ def _run(instructions: Pointer[int], row: int, data: Pointer[float], buffer: Poi
         source = instructions[at_row + SOURCE]
         target = instructions[at_row + TARGET]
         length = instructions[at_row + LENGTH]
-        at = instructions[at_row + DATA]
+        at = first + instructions[at_row + DATA]
         other = instructions[at_row + OTHER]
         row += 1
         if operation < WEIGHTED_SQUARES:
@@ -149,7 +179,7 @@ def _run(instructions: Pointer[int], row: int, data: Pointer[float], buffer: Poi
         elif operation < END_COMPONENT:
             value = value + _landscape(operation, buffer, source, length, data, at, other)
         elif operation == END_COMPONENT:
-            weight = _component_weight(buffer, length, data, other)
+            weight = _component_weight(buffer, length, data, first + other)
             component = data[at] * value + data[at + 1]
             weighted = weighted + weight * component
             weights = weights + weight
@@ -167,8 +197,41 @@ def _run(instructions: Pointer[int], row: int, data: Pointer[float], buffer: Poi
 @inlined
 def _load_points(coordinates: Pointer[float], start: int, dimension: int, buffer: Pointer[float]) -> None:
     """Put the WIDTH points that begin at ``coordinates[start]`` into the first register."""
-    for j in range(dimension):
+    num_whole = dimension - dimension % WIDTH
+    for j in range(0, num_whole, WIDTH):
+        transpose(coordinates, start + j, dimension, buffer, j)
+    for j in range(num_whole, dimension):
         store(buffer, j, gather(coordinates, start + j, dimension))
+
+
+@inlined
+def _copy_points(
+    coordinates: Pointer[float], first: int, end: int, dimension: int, target: Pointer[float], position: int
+) -> None:
+    """Write WIDTH points from ``first`` on to ``target``; those from ``end`` on repeat the last one before it."""
+    for lane in range(WIDTH):
+        point = min(first + lane, end - 1)
+        for j in range(dimension):
+            target[position + lane * dimension + j] = coordinates[point * dimension + j]
+
+
+@compiled
+def are_finite(points: FloatArray) -> bool:
+    """Return whether all coordinates of points (T, D), contiguous, are finite numbers."""
+    coordinates = pointer_to(points)
+    num_blocks = points.size // WIDTH
+    # Zero times infinity is not a number either.
+    defects = spread(0.0)
+    for block in range(num_blocks):
+        defects = multiply_add(load(coordinates, block), 0.0, defects)
+    defects_of_lanes = np.empty(WIDTH)
+    store(pointer_to(defects_of_lanes), 0, defects)
+    total = 0.0
+    for lane in range(WIDTH):
+        total += defects_of_lanes[lane]
+    for position in range(num_blocks * WIDTH, points.size):
+        total += 0.0 * coordinates[position]
+    return total == 0.0
 
 
 @compiled
@@ -180,43 +243,46 @@ def evaluate_programs(
     data: FloatArray,
     values: FloatArray,
 ) -> None:
-    """Write the values (T,) of points (T, D), those of run r by the program that starts at ``entries[r]``.
+    """Write the values (T,) of points (T, D), those of run r by the program at ``entries[r]``.
+
+    Points and values may have more axes in place of T, as in (R, N, D) and (R, N).
 
     Args:
         points: Points of all runs one after another, shape (T, D), contiguous.
         starts: Run r owns the points ``starts[r]`` to ``starts[r + 1]``, possibly none; from 0 to T, shape (R + 1,).
-        entries: First instruction of every run's program, shape (R,).
+        entries: Where every run's program has its first instruction and its first number, shape (R, 2).
         instructions: All instructions, one per row; their columns are named in this module.
         data: The numbers they refer to.
         values: Where the values are written, shape (T,), contiguous.
     """
-    num_runs, dimension = len(entries), points.shape[1]
+    num_runs, dimension = len(entries), points.shape[points.ndim - 1]
     coordinates = pointer_to(points)
     results = pointer_to(values)
-    registers = np.empty(NUM_REGISTERS * dimension * WIDTH)
-    last_block = np.empty((WIDTH, dimension))
-    block_values = np.empty(WIDTH)
+    # Behind the registers: a block of points, then its values.
+    block_row, value_row = NUM_REGISTERS * dimension, (NUM_REGISTERS + 1) * dimension
+    rows = np.empty((value_row + 1) * WIDTH)
     run = 0
     while run < num_runs:
         # Neighbouring runs of one program share blocks.
         next_run = run + 1
-        while next_run < num_runs and entries[next_run] == entries[run]:
+        while next_run < num_runs and entries[next_run, 0] == entries[run, 0]:
             next_run += 1
-        end = starts[next_run]
-        for first in range(starts[run], end, WIDTH):
+        begin, end = starts[run], starts[next_run]
+        for start in range(begin, end, WIDTH):
             # Taken anew for every block: an array may be freed after its last mention, whoever holds its address.
-            buffer = pointer_to(registers)
+            buffer = pointer_to(rows)
+            # The last block overlaps the one before it, so that every point goes through the same code.
+            first = max(begin, min(start, end - WIDTH))
             if first + WIDTH <= end:
                 _load_points(coordinates, first * dimension, dimension, buffer)
             else:
-                # The lanes beyond the last point repeat it, so that every point goes through the same code.
-                for lane in range(WIDTH):
-                    point = min(first + lane, end - 1)
-                    for j in range(dimension):
-                        last_block[lane, j] = coordinates[point * dimension + j]
-                _load_points(pointer_to(last_block), 0, dimension, buffer)
-            block = _run(pointer_to(instructions), entries[run], pointer_to(data), buffer)
-            store(pointer_to(block_values), 0, block)
-            for lane in range(min(WIDTH, end - first)):
-                results[first + lane] = block_values[lane]
+                _copy_points(coordinates, first, end, dimension, buffer, block_row * WIDTH)
+                _load_points(buffer, block_row * WIDTH, dimension, buffer)
+            block = _run(pointer_to(instructions), entries[run, 0], pointer_to(data), entries[run, 1], buffer)
+            if first + WIDTH <= end:
+                store_from(results, first, block)
+            else:
+                store(buffer, value_row, block)
+                for lane in range(end - first):
+                    results[first + lane] = buffer[value_row * WIDTH + lane]
         run = next_run

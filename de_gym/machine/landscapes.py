@@ -1,4 +1,4 @@
-"""The landscapes of the benchmark suites, each written once, without shift, rotation or offset.
+"""The landscapes of the suites, each written once, without shift, rotation or offset.
 
 Every function here takes ``(buffer, first, length, data, at)`` and returns the value g(v) as ``Lanes``. The
 coordinates of v are the ``length`` rows of ``buffer`` from row ``first`` on, each times ``data[at]`` plus
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from de_gym.machine.compiling import inlined, shared
 from de_gym.machine.elementary import (
@@ -58,6 +60,47 @@ def weighted_squares(buffer: Pointer[float], first: int, length: int, data: Poin
         v = coordinate(buffer, first + i, data, at)
         total = total + data[at + 2 + i] * v * v
     return total
+
+
+@shared
+def weighted_absolutes(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
+    """Return sum w_i abs(v_i): on one side of its minimum in every coordinate, a linear slope."""
+    total = spread(0.0)
+    for i in range(length):
+        total = total + data[at + 2 + i] * absolute(coordinate(buffer, first + i, data, at))
+    return total
+
+
+@shared
+def sharp_ridge(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
+    """Return v_0**2 + c sqrt(sum of the other v_i**2), the sharpness c its coefficient."""
+    v = coordinate(buffer, first, data, at)
+    others = spread(0.0)
+    for i in range(1, length):
+        other = coordinate(buffer, first + i, data, at)
+        others = others + other * other
+    return v * v + data[at + 2] * square_root(others)
+
+
+@shared
+def peaks(buffer: Pointer[float], first: int, length: int, data: Pointer[float], at: int) -> Lanes:
+    """Return 100 (1 - max_k h_k exp(-sum_i c_ki (v_i - y_ki)**2 / (2 D))): unrelated peaks, upside down.
+
+    The coefficients are the number of peaks; then for each of them log h_k, the centre y_k and the narrowness c_k.
+    """
+    highest = spread(-np.inf)
+    size = 2.0 * float(length)
+    peak = at + 3
+    for _ in range(int(data[at + 2])):
+        distance = spread(0.0)
+        for i in range(length):
+            offset = coordinate(buffer, first + i, data, at) - data[peak + 1 + i]
+            distance = distance + data[peak + 1 + length + i] * offset * offset
+        height = data[peak] - distance / size
+        # Asked this way round, the question lets NaN pass.
+        highest = choose(highest > height, highest, height)
+        peak += 1 + 2 * length
+    return 100.0 * (1.0 - exponential(highest))
 
 
 @shared

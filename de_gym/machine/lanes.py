@@ -294,9 +294,9 @@ def store(typing_context: Any, pointer: Any, row: Any, lanes: Any) -> Any:
     return types.void(pointer, types.int64, LANES), generate
 
 
-def _row_from(builder: Any, pointer: Any, start: Any) -> Any:
-    """Return the address of ROW_WIDTH numbers, ``start`` behind ``pointer``."""
-    numbers = ir.VectorType(ir.DoubleType(), ROW_WIDTH)
+def _row_from(builder: Any, pointer: Any, start: Any, width: int) -> Any:
+    """Return the address of ``width`` numbers, ``start`` behind ``pointer``."""
+    numbers = ir.VectorType(ir.DoubleType(), width)
     return builder.bitcast(_element(builder, pointer, start), numbers.as_pointer())
 
 
@@ -305,20 +305,20 @@ def load_from(typing_context: Any, pointer: Any, start: Any) -> Any:
     """Return ROW_WIDTH lanes from the numbers ``start`` onwards."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.load(_row_from(builder, *values), align=8)
+        return builder.load(_row_from(builder, *values, ROW_WIDTH), align=8)
 
     return ROW_LANES(pointer, types.int64), generate
 
 
 @intrinsic
 def store_from(typing_context: Any, pointer: Any, start: Any, lanes: Any) -> Any:
-    """Write ROW_WIDTH lanes to the numbers ``start`` onwards."""
+    """Write lanes of either width to the numbers ``start`` onwards."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        builder.store(values[2], _row_from(builder, values[0], values[1]), align=8)
+        builder.store(values[2], _row_from(builder, values[0], values[1], lanes.width), align=8)
         return context.get_dummy_value()
 
-    return types.void(pointer, types.int64, ROW_LANES), generate
+    return types.void(pointer, types.int64, lanes), generate
 
 
 @intrinsic
@@ -361,3 +361,61 @@ def moved(typing_context: Any, pointer: Any, count: Any) -> Any:
         return _element(builder, *values)
 
     return pointer(pointer, types.int64), generate
+
+
+@intrinsic
+def transpose(typing_context: Any, pointer: Any, start: Any, step: Any, target: Any, row: Any) -> Any:
+    """Gather WIDTH times, from ``start``, ``start + 1``, ..., into the rows of ``target`` from ``row`` on.
+
+    Where WIDTH points of consecutive coordinates are to stand side by side, this reads whole rows of them.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pointer, position, step, target, row = values
+        rows = []
+        for _ in range(WIDTH):
+            rows.append(builder.load(_row_from(builder, pointer, position, WIDTH), align=8))
+            position = builder.add(position, step)
+        size = 1
+        while size < WIDTH:
+            rows = _swap_blocks(builder, rows, size)
+            size *= 2
+        for lanes in rows:
+            builder.store(lanes, _row(builder, target, row), align=8)
+            row = builder.add(row, ir.Constant(row.type, 1))
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64, types.int64, target, types.int64), generate
+
+
+def _swap_blocks(builder: Any, rows: list[Any], size: int) -> list[Any]:
+    """Return a matrix of WIDTH rows whose blocks of ``size`` by ``size`` beside each diagonal pair have swapped places.
+
+    Doing so for every power of two transposes it.
+    """
+    lanes = range(WIDTH)
+    # A shuffle counts the lanes of its second vector from WIDTH on.
+    upper = [WIDTH + lane - size if lane & size else lane for lane in lanes]
+    lower = [WIDTH + lane if lane & size else lane + size for lane in lanes]
+    swapped = list(rows)
+    for index in lanes:
+        if not index & size:
+            pair = rows[index], rows[index + size]
+            for place, choice in ((index, upper), (index + size, lower)):
+                picked = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), choice)
+                swapped[place] = builder.shuffle_vector(*pair, picked)
+    return swapped
+
+
+@intrinsic
+def stay_apart(typing_context: Any) -> Any:
+    """Keep the function that says this out of the code of those that call it.
+
+    What a rare branch needs would otherwise be prepared each time the caller starts.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        builder.function.attributes.add("noinline")
+        return context.get_dummy_value()
+
+    return types.void(), generate

@@ -6,59 +6,81 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from de_gym.arrays import FloatArray, IntArray
+from de_gym.arrays import FloatArray, IntArray, RunArray
 from de_gym.machine.compiling import compiled, inlined
 from de_gym.machine.lanes import ROW_WIDTH, load_from, pointer_to, store_from
 from de_gym.machine.ordering import INSERTION_LIMIT, is_better, is_not_worse, rank_by_fitness
+from de_gym.machine.streams import later_uniform
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
 
 
 @compiled
-def select_better(
+def select_by_rank(
+    runs: RunArray,
     positions: FloatArray,
     order: IntArray,
     fitness: FloatArray,
+    starts: IntArray,
     trials: FloatArray,
     trial_fitness: FloatArray,
-    num_successes: IntArray,
 ) -> None:
     """Turn R populations into the next ones, in place: a trial replaces its parent where it is not worse.
 
-    Parents stay in their rows; only the order changes. That spares most of the copying.
+    Parents stay in their rows; only the order changes. That spares most of the copying. Where there is an archive,
+    parents that are strictly beaten go there, each on a slot at random once it is full.
 
     Args:
-        positions: Shape (R, N, D).
-        order: Row of the individual of each rank, best first before and after, shape (R, N).
-        fitness: Values by rank, shape (R, N).
-        trials: The trial of each rank, shape (R, N, D).
-        trial_fitness: Their values, shape (R, N).
-        num_successes: Receives the number of parents replaced in each run, shape (R,).
+        runs: Scalars of the runs, whose successes and archive sizes are updated, shape (R,).
+        positions: Rows of the population, then of the archive, shape (R, C + A, D).
+        order: Row of the individual of each rank, best first before and after, shape (R, C).
+        fitness: Values by rank, shape (R, C).
+        starts: First trial of each run, shape (R + 1,).
+        trials: The trials by rank, shape (T, D).
+        trial_fitness: Their values, shape (T,).
     """
-    num_runs, size, dimension = positions.shape
-    better = np.empty(size, np.int64)
+    num_rows, dimension = positions.shape[1:]
+    capacity = order.shape[1]
+    num_archived = num_rows - capacity
+    better = np.empty(capacity, np.int64)
     source, target = pointer_to(trials), pointer_to(positions)
     values, offered, rows = pointer_to(fitness), pointer_to(trial_fitness), pointer_to(order)
-    for run in range(num_runs):
+    for run in range(len(runs)):
         # Taken anew for every run: an array may be freed after its last mention, whoever holds its address.
-        winners, num_better, first = pointer_to(better), 0, run * size
-        for at in range(first, first + size):
+        winners, num_better, first, start = pointer_to(better), 0, run * capacity, starts[run]
+        size = starts[run + 1] - start
+        for rank in range(size):
             # Written for all and kept for some: a branch would be mispredicted as often as it is taken.
-            winners[num_better] = at
-            num_better += is_not_worse(offered[at], values[at])
+            winners[num_better] = rank
+            num_better += is_not_worse(offered[start + rank], values[first + rank])
         for index in range(num_better):
-            at = winners[index]
-            value, row, slot = offered[at], rows[at], at
-            copy_row(source, at * dimension, target, (first + row) * dimension, dimension)
+            rank = winners[index]
+            at, value, slot = first + rank, offered[start + rank], first + rank
+            row = rows[at]
+            place = (run * num_rows + row) * dimension
+            if num_archived > 0 and is_better(value, values[at]):
+                retired = _archive_slot(runs, run, rank, min(num_archived, size))
+                copy_row(target, place, target, (run * num_rows + capacity + retired) * dimension, dimension)
+            copy_row(source, (start + rank) * dimension, target, place, dimension)
             # Insertion keeps equals in their order. Parents that survive need none: those before got no worse.
             while size <= INSERTION_LIMIT and slot > first and is_better(value, values[slot - 1]):
                 values[slot], rows[slot] = values[slot - 1], rows[slot - 1]
                 slot -= 1
             values[slot], rows[slot] = value, row
         if size > INSERTION_LIMIT:
-            _sort(order[run], fitness[run])
-        num_successes[run] = num_better
+            _sort(order[run, :size], fitness[run, :size])
+        runs[run].num_trials, runs[run].num_successes = size, num_better
+
+
+@inlined
+def _archive_slot(runs: RunArray, run: int, rank: int, num_slots: int) -> int:
+    """Return the slot of the archive that takes the beaten parent of this rank."""
+    count: int = runs[run].archive_size
+    if count < num_slots:
+        runs[run].archive_size = count + 1
+        return count
+    return int(later_uniform(runs[run].key, runs[run].generation, rank) * num_slots)
 
 
 @compiled

@@ -32,7 +32,7 @@ NUM_STREAMS = WIDTH
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST_FACTOR, _SECOND_FACTOR = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_SHIFT_27, _SHIFT_30, _SHIFT_31 = np.uint64(27), np.uint64(30), np.uint64(31)
+_SHIFT_11, _SHIFT_27, _SHIFT_30, _SHIFT_31 = (np.uint64(shift) for shift in (11, 27, 30, 31))
 
 # A double of this size counts in steps of 2^-32.
 _OFFSET = 2.0**20
@@ -59,6 +59,14 @@ def seed_streams(key: np.uint64, generation: int, states: Pointer[np.uint64]) ->
     counter = split_mix(key + _GOLDEN * np.uint64(generation + 1))
     for index in range(4 * NUM_STREAMS):
         states[index] = split_mix(counter + _GOLDEN * np.uint64(index + 1))
+
+
+@inlined
+def later_uniform(key: np.uint64, generation: int, index: int) -> float:
+    """Return a number in [0, 1) that no stream of this generation draws, for choices after the evaluation."""
+    counter = split_mix(key + _GOLDEN * np.uint64(generation + 1))
+    # The states of the streams took the first outputs.
+    return float(split_mix(counter + _GOLDEN * np.uint64(4 * NUM_STREAMS + 1 + index)) >> _SHIFT_11) * 2.0**-53
 
 
 @inlined

@@ -64,6 +64,27 @@ def rotate(buffer: Pointer[float], source: int, target: int, length: int, data: 
 
 
 @shared
+def shuffle(buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int) -> None:
+    """Write v in the order of the positions in ``data``."""
+    for i in range(length):
+        store(buffer, target + i, load(buffer, source + int(data[at + i])))
+
+
+@shared
+def bend(buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int) -> None:
+    """Write v_i + a_i sin(b_i v_{i-1}), the first coordinate as it is; pairs (a_i, b_i) follow each other.
+
+    A valley along one coordinate then winds in the next; the origin stays where it is.
+    """
+    previous = load(buffer, source)
+    store(buffer, target, previous)
+    for i in range(1, length):
+        v = load(buffer, source + i)
+        store(buffer, target + i, v + data[at + 2 * i] * sine(data[at + 2 * i + 1] * previous))
+        previous = v
+
+
+@shared
 def scale(buffer: Pointer[float], source: int, target: int, length: int, data: Pointer[float], at: int) -> None:
     """Write c_i v_i."""
     for i in range(length):

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
-from de_gym.checks import check_at_least, check_fraction
-from de_gym.evolution.populations import Trials, take_runs
+from de_gym.checks import fraction, optional_whole, whole
+from de_gym.evolution.populations import Trials
+from de_gym.evolution.run_arrays import take_runs
 from de_gym.optimizers.base import Optimizer
 from de_gym.optimizers.cma_steps import cma_constants, log_weights
 from de_gym.optimizers.hses_steps import (
@@ -40,7 +42,7 @@ SAMPLING, FIRST_CMA, SECOND_CMA, REFINING = 0, 1, 2, 3
 _BOUND = 100.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HSESSettings:
     """Constants of HSES for up to 30 dimensions; lengths in a box of [-100, 100].
 
@@ -79,17 +81,16 @@ class HSESSettings:
     far: float = 10.0
 
     def __post_init__(self) -> None:
-        check_at_least("num_selected", self.num_selected, 2)
-        check_at_least("num_refining_selected", self.num_refining_selected, 2)
-        check_at_least("num_samples", self.num_samples, max(self.num_selected, self.num_refining_selected))
-        check_at_least("num_generations", self.num_generations, 1)
-        check_at_least("shrink_interval", self.shrink_interval, 1)
-        check_at_least("num_cma_samples", self.num_cma_samples, 6)
-        check_fraction("cma_fraction", self.cma_fraction)
+        whole("num_selected", self.num_selected, 2)
+        whole("num_refining_selected", self.num_refining_selected, 2)
+        whole("num_samples", self.num_samples, max(self.num_selected, self.num_refining_selected))
+        whole("num_generations", self.num_generations, 1)
+        whole("shrink_interval", self.shrink_interval, 1)
+        optional_whole("num_cma_samples", self.num_cma_samples, 6)
+        fraction("cma_fraction", self.cma_fraction)
 
 
-@dataclass(frozen=True, slots=True)
-class HSESState:
+class HSESState(NamedTuple):
     """Arrays of R runs, updated in place; positions are scaled to [-100, 100].
 
     Attributes:

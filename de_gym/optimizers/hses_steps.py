@@ -163,7 +163,9 @@ def sample_generation(
 
 
 @compiled
-def scale_to_boxes(points: FloatArray, starts: IntArray, lower: FloatArray, upper: FloatArray, bound: float) -> FloatArray:
+def scale_to_boxes(
+    points: FloatArray, starts: IntArray, lower: FloatArray, upper: FloatArray, bound: float
+) -> FloatArray:
     """Return points (T, D) in [-bound, bound] in the boxes of their runs; exact where the box is that one."""
     scaled = np.empty_like(points)
     for run in range(lower.shape[0]):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from de_gym.checks import check_at_least, check_fraction
+from de_gym.checks import fraction, optional_whole
 from de_gym.controllers.bimodal import Bimodal, BimodalSettings
 from de_gym.controllers.competing import Competing, CompetingSettings
 from de_gym.controllers.constant import Constant, ConstantSettings
@@ -38,7 +38,7 @@ class DESettings(ConstantSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least("population_size", self.population_size, 4)
+        optional_whole("population_size", self.population_size, 4)
 
 
 def de(settings: DESettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -66,7 +66,7 @@ class JADESettings(SuccessMeansSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least("population_size", self.population_size, 4)
+        optional_whole("population_size", self.population_size, 4)
 
 
 def jade(settings: JADESettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -94,8 +94,8 @@ class JSOSettings(SuccessHistorySettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least("population_size", self.population_size, 4)
-        check_at_least("max_archive_size", self.max_archive_size, 0)
+        optional_whole("population_size", self.population_size, 4)
+        optional_whole("max_archive_size", self.max_archive_size, 0)
 
     @classmethod
     def lde_paper(cls) -> JSOSettings:
@@ -129,9 +129,9 @@ class CoBiDESettings:
     bimodal: BimodalSettings = field(default_factory=BimodalSettings)
 
     def __post_init__(self) -> None:
-        check_at_least("population_size", self.population_size, 4)
-        check_fraction("eigen_probability", self.eigen_probability)
-        check_fraction("covariance_fraction", self.covariance_fraction)
+        optional_whole("population_size", self.population_size, 4)
+        fraction("eigen_probability", self.eigen_probability)
+        fraction("covariance_fraction", self.covariance_fraction)
 
 
 def cobide(settings: CoBiDESettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -158,7 +158,7 @@ class CoBiDEPCMSettings:
     bimodal: BimodalSettings = field(default_factory=BimodalSettings)
 
     def __post_init__(self) -> None:
-        check_at_least("population_size", self.population_size, 4)
+        optional_whole("population_size", self.population_size, 4)
 
 
 def cobide_pcm(settings: CoBiDEPCMSettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -183,7 +183,7 @@ class CDESettings(CompetingSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_at_least("population_size", self.population_size, 5)
+        optional_whole("population_size", self.population_size, 5)
 
 
 def cde(settings: CDESettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -205,6 +205,4 @@ def cde_pcm(settings: CDESettings, dimension: int) -> tuple[Shell, ParameterRule
 
 
 def _competing_shell(size: int, reflects: bool) -> Shell:
-    return RandAndBest(
-        size, num_others=4, repair="mirror" if reflects else "midpoint", forces_only_empty=reflects
-    )
+    return RandAndBest(size, num_others=4, repair="mirror" if reflects else "midpoint", forces_only_empty=reflects)

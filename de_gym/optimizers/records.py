@@ -8,9 +8,8 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.compiling import compiled
+from de_gym.problems.budgets import ZERO_ERROR
 
-# Errors below this are reported as zero, as the CEC competitions do.
-ZERO_ERROR = 1e-8
 NUM_GRID_POINTS = 100
 
 

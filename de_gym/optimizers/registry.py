@@ -39,16 +39,12 @@ class Method:
         return self.build(self.default_settings() if settings is None else settings)
 
 
-def _controlled(
-    name: str, title: str, recipe: Recipe, default_settings: Callable[[], Any], *aliases: str
-) -> Method:
+def _controlled(name: str, title: str, recipe: Recipe, default_settings: Callable[[], Any], *aliases: str) -> Method:
     return Method(title, default_settings, partial(ControlledOptimizer, name, recipe), None, aliases)
 
 
 def _peer(name: str, title: str, package: str, algorithm: str, *aliases: str) -> Method:
-    return Method(
-        title, partial(PeerSettings, package, algorithm), partial(PeerOptimizer, name), package, aliases
-    )
+    return Method(title, partial(PeerSettings, package, algorithm), partial(PeerOptimizer, name), package, aliases)
 
 
 PAPER_METHODS: dict[str, Method] = {
@@ -74,7 +70,7 @@ METHODS: dict[str, Method] = {
     "cma": _peer("cma", "CMA-ES (cma)", "cma", "CMA-ES", "cma-es", "cmaes", "pycma"),
     "minion-arrde": _peer("minion-arrde", "ARRDE (minionpy)", "minionpy", "ARRDE", "arrde"),
     "minion-lshade": _peer("minion-lshade", "L-SHADE (minionpy)", "minionpy", "LSHADE", "l-shade", "lshade"),
-    "minion-lsrtde": _peer("minion-lsrtde", "L-SRTDE (minionpy)", "minionpy", "LSRTDE", "l-srtde"),
+    "minion-lsrtde": _peer("minion-lsrtde", "L-SRTDE (minionpy)", "minionpy", "LSRTDE"),
     "minion-nlshade-rsp": _peer("minion-nlshade-rsp", "NL-SHADE-RSP (minionpy)", "minionpy", "NLSHADE_RSP"),
     "minion-lshade-cnepsin": _peer("minion-lshade-cnepsin", "LSHADE-cnEpSin (minionpy)", "minionpy", "LSHADE_cnEpSin"),
     "minion-jso": _peer("minion-jso", "jSO (minionpy)", "minionpy", "jSO"),

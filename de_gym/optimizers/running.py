@@ -11,10 +11,9 @@ import numpy as np
 from de_gym.arrays import BoolArray, FloatArray, IntArray
 from de_gym.evolution.populations import Trials
 from de_gym.optimizers.base import GenerationParameters, Optimizer
-from de_gym.optimizers.records import ZERO_ERROR, ConvergenceRecord, RunResult, evaluation_grid, report_errors
+from de_gym.optimizers.records import ConvergenceRecord, RunResult, evaluation_grid, report_errors
 from de_gym.problems import Problem, ProblemBatch
-
-EVALUATIONS_PER_DIMENSION = 10_000
+from de_gym.problems.budgets import ZERO_ERROR, default_max_evaluations
 
 
 @dataclass
@@ -126,9 +125,7 @@ class ResultRecorder:
     def result(self) -> RunResult:
         """Return the outcome so far."""
         errors = report_errors(self._best_fitness, self._optimum)
-        return RunResult(
-            errors, self._evaluations, self._best_positions, self._record.grid, self._record.convergence
-        )
+        return RunResult(errors, self._evaluations, self._best_positions, self._record.grid, self._record.convergence)
 
 
 @dataclass
@@ -179,7 +176,7 @@ def run(
     """
     seeds = _spawn_seeds(problem, num_runs, seed) if seeds is None else list(seeds)
     problems = _one_per_run(problem, len(seeds))
-    budget = EVALUATIONS_PER_DIMENSION * problems.dimension if max_evaluations is None else max_evaluations
+    budget = default_max_evaluations(problems.dimension) if max_evaluations is None else max_evaluations
     recorder = ResultRecorder(problems, evaluation_grid(budget) if grid is None else grid)
     stops: list[Observer] = [] if target_error is None else [StopAtError(target_error)]
     if max_generations is not None:

@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import FloatArray
+from de_gym.machine.kernel import are_finite
+from de_gym.problems.compiled import ProgramEvaluator, as_kernel_array
+from de_gym.problems.programs import ProgramArrays
 from de_gym.problems.user_functions import Evaluator, PointFunction, VectorFunction
 
 
@@ -51,9 +54,9 @@ class Problem:
         self.evaluator = evaluator
 
     @property
-    def program_entry(self) -> int | None:
-        """Where the kernel finds the function among the programs of its dimension; None for a Python function."""
-        return None
+    def program(self) -> ProgramArrays | None:
+        """The function as the kernel reads it; None for a Python function."""
+        return self.evaluator.arrays if isinstance(self.evaluator, ProgramEvaluator) else None
 
     @classmethod
     def from_function(
@@ -94,15 +97,16 @@ class Problem:
     def evaluate(self, points: ArrayLike) -> FloatArray:
         """Return the values of ``points``, shape (..., D), as an array of shape (...)."""
         array = np.asarray(points, dtype=np.float64)
-        if array.ndim == 0 or array.shape[-1] != self.dimension:
+        shape = array.shape
+        if not shape or shape[-1] != self.dimension:
             raise ValueError(
                 f"Points of problem {self.name!r} must have {self.dimension} coordinates in their last axis, "
-                f"got shape {array.shape}."
+                f"got shape {shape}."
             )
-        if not np.isfinite(array).all():
+        rows = as_kernel_array(array.reshape(-1, self.dimension))
+        if not are_finite(rows):
             raise ValueError(f"Points of problem {self.name!r} must be finite, got NaN or infinity.")
-        rows = np.ascontiguousarray(array).reshape(math.prod(array.shape[:-1]), self.dimension)
-        return self.evaluator(rows).reshape(array.shape[:-1])
+        return self.evaluator(rows).reshape(shape[:-1])
 
     def __repr__(self) -> str:
         return f"Problem({self.name!r}, dimension={self.dimension}, optimum={self.optimum})"
@@ -139,6 +143,13 @@ def _checked_bounds(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, F
         raise ValueError(f"Bounds must be two vectors of one length, got shapes {lower.shape} and {upper.shape}.")
     if not (np.isfinite(lower).all() and np.isfinite(upper).all()):
         raise ValueError("Bounds must be finite numbers, got NaN or infinity.")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(upper - lower).all():
+            widest = int(np.argmax(upper - lower))
+            raise ValueError(
+                f"The width of every bound must be a finite number, got {lower[widest]} to {upper[widest]} "
+                f"in coordinate {widest}."
+            )
     if not (lower < upper).all():
         worst = int(np.argmin(upper - lower))
         raise ValueError(

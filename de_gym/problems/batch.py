@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.kernel import evaluate_programs
 from de_gym.problems.base import Problem
-from de_gym.problems.programs import library
+from de_gym.problems.compiled import FLOAT64, as_kernel_array
+from de_gym.problems.programs import join_programs
 
 _NO_ENTRY = -1
-_FLOAT64 = np.dtype(np.float64)
+
+# A shape of points (R, N, D), that of their values (R, N), and where the points of each run start. A batch keeps the
+# last one, because it is asked for the same shape again and again.
+_Layout: TypeAlias = tuple[tuple[int, ...], tuple[int, int], IntArray]
+_NO_LAYOUT: _Layout = (), (0, 0), np.zeros(1, dtype=np.int64)
 
 
 class ProblemBatch:
@@ -39,11 +45,14 @@ class ProblemBatch:
         self.lower = np.array([problem.lower for problem in members])[runs]
         self.upper = np.array([problem.upper for problem in members])[runs]
         self.optimum = np.array([np.nan if problem.optimum is None else problem.optimum for problem in members])[runs]
-        entries = [_NO_ENTRY if problem.program_entry is None else problem.program_entry for problem in members]
-        self._entries = np.array(entries, dtype=np.int64)[runs]
-        # The arrays of this moment hold every program the batch needs; later ones would only hold more.
-        self._instructions, self._data = library(self.dimension).arrays
-        self._is_compiled = _NO_ENTRY not in entries
+        programs = {index: problem.program for problem, index in members.items()}
+        compiled = {index: program for index, program in programs.items() if program is not None}
+        entries = np.full((len(members), 2), _NO_ENTRY)
+        # The programs are the batch's own, so that problems that nobody holds any more leave nothing behind.
+        entries[list(compiled)], self._instructions, self._data = join_programs(list(compiled.values()))
+        self._entries = entries[runs]
+        self._is_compiled = len(compiled) == len(members)
+        self._layout = _NO_LAYOUT
 
     def __len__(self) -> int:
         return len(self.problems)
@@ -65,6 +74,7 @@ class ProblemBatch:
         batch._entries = self._entries[runs]
         batch._instructions, batch._data = self._instructions, self._data
         batch._is_compiled = self._is_compiled or _NO_ENTRY not in batch._entries
+        batch._layout = _NO_LAYOUT
         return batch
 
     def evaluate(self, points: FloatArray) -> FloatArray:
@@ -73,14 +83,24 @@ class ProblemBatch:
         A run's values do not depend on what the other runs are. Points are not searched for NaN here:
         a value that is not a number comes back as +inf.
         """
-        points = _as_plain(points)
-        shape = points.shape
+        if type(points) is not np.ndarray or points.dtype is not FLOAT64 or not points.flags.carray:
+            points = as_kernel_array(points)
+        shape, values_shape, starts = self._layout
+        if points.shape != shape:
+            shape, values_shape, starts = self._layout = self._lay_out(points.shape)
+        values = np.empty(values_shape)
+        if self._is_compiled:
+            evaluate_programs(points, starts, self._entries, self._instructions, self._data, values)
+        else:
+            self._write_mixture(points.reshape(-1, self.dimension), starts, values.reshape(-1))
+        return values
+
+    def _lay_out(self, shape: tuple[int, ...]) -> _Layout:
+        """Return what follows from the shape of points for every run alike, or say what is wrong with it."""
         if len(shape) != 3 or shape[0] != len(self) or shape[2] != self.dimension:
             raise ValueError(f"Points of this batch must have shape ({len(self)}, N, {self.dimension}), got {shape}.")
-        num_runs, num_points, dimension = shape
-        starts = np.arange(num_runs + 1) * num_points
-        values = self._evaluate_rows(points.reshape(num_runs * num_points, dimension), starts)
-        return values.reshape(num_runs, num_points)
+        num_runs, num_points, _ = shape
+        return shape, (num_runs, num_points), np.arange(num_runs + 1) * num_points
 
     def evaluate_ragged(self, points: FloatArray, starts: IntArray) -> FloatArray:
         """Return values (T,) of points (T, D), where runs have different numbers of points.
@@ -90,7 +110,7 @@ class ProblemBatch:
             starts: Run r owns the points ``starts[r]`` to ``starts[r + 1]``, possibly none; from 0 to T, never
                 falling, shape (R + 1,).
         """
-        points, starts = _as_plain(points), np.asarray(starts)
+        points, starts = as_kernel_array(points), np.asarray(starts)
         if points.ndim != 2 or points.shape[1] != self.dimension:
             raise ValueError(f"Points of this batch must have shape (T, {self.dimension}), got {points.shape}.")
         if starts.shape != (len(self) + 1,) or starts.dtype.kind not in "iu":
@@ -101,22 +121,20 @@ class ProblemBatch:
         starts = starts.astype(np.int64)
         if starts[0] != 0 or starts[-1] != len(points) or (starts[1:] < starts[:-1]).any():
             raise ValueError(f"`starts` must rise from 0 to the number of points {len(points)}, got {starts.tolist()}.")
-        return self._evaluate_rows(points, starts)
-
-    def _evaluate_rows(self, points: FloatArray, starts: IntArray) -> FloatArray:
-        """Do what ``evaluate_ragged`` does, with arguments that were checked."""
         values = np.empty(len(points))
         if self._is_compiled:
-            evaluate_programs(points, starts, self._entries, self._instructions, self._data, values)
+            # With three axes again, because the kernel is compiled anew for each number of them.
+            programs = self._entries, self._instructions, self._data
+            evaluate_programs(points[np.newaxis], starts, *programs, values[np.newaxis])
         else:
-            self._evaluate_mixture(points, starts, values)
+            self._write_mixture(points, starts, values)
         return values
 
-    def _evaluate_mixture(self, points: FloatArray, starts: IntArray, values: FloatArray) -> None:
+    def _write_mixture(self, points: FloatArray, starts: IntArray, values: FloatArray) -> None:
         """Write the values where some problems are Python functions: those one by one, all others in one call."""
         runs_of: dict[Problem | None, list[int]] = {}
         for run, problem in enumerate(self.problems):
-            is_compiled = self._entries[run] != _NO_ENTRY
+            is_compiled = self._entries[run, 0] != _NO_ENTRY
             runs_of.setdefault(None if is_compiled else problem, []).append(run)
         for member, runs in runs_of.items():
             counts = (starts[1:] - starts[:-1])[runs]
@@ -128,10 +146,3 @@ class ProblemBatch:
 
     def __reduce__(self) -> tuple[Callable[[Iterable[Problem]], ProblemBatch], tuple[tuple[Problem, ...]]]:
         return ProblemBatch, (self.problems,)
-
-
-def _as_plain(points: FloatArray) -> FloatArray:
-    """Return ``points`` as the one kind of array that the kernel is compiled for; others, read-only too, are copied."""
-    if type(points) is not np.ndarray or points.dtype is not _FLOAT64 or not points.flags.carray:
-        return np.array(points, dtype=np.float64, order="C")
-    return points

@@ -16,7 +16,7 @@ from de_gym.arrays import FloatArray
 from de_gym.machine import kernel
 from de_gym.problems import data
 from de_gym.problems.programs import Program
-from de_gym.problems.table import SuiteTable
+from de_gym.problems.table import Outline, SuiteTable
 
 NUMBERS = tuple(range(1, 29))
 DIMENSIONS = (2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
@@ -235,6 +235,11 @@ def optimal_position(number: int, dimension: int) -> FloatArray:
     return data.shift_2013(0, dimension).copy()
 
 
+def outline(number: int, dimension: int) -> Outline:
+    """Return what is known of a function beforehand."""
+    return Outline(f"cec2013_f{number}", optimum(number), optimal_position(number, dimension))
+
+
 def supported_dimensions(number: int) -> tuple[int, ...]:
     """Return the dimensions with official data."""
     return DIMENSIONS
@@ -268,7 +273,6 @@ TABLE = SuiteTable(
     default_numbers=NUMBERS,
     dimensions=DIMENSIONS,
     supported_dimensions=supported_dimensions,
-    optimum=optimum,
-    optimal_position=optimal_position,
+    outline=outline,
     write_program=write_program,
 )

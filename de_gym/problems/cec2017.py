@@ -15,7 +15,7 @@ import numpy as np
 from de_gym.arrays import FloatArray
 from de_gym.problems import data
 from de_gym.problems.programs import Program
-from de_gym.problems.table import SuiteTable
+from de_gym.problems.table import Outline, SuiteTable
 
 NUMBERS = tuple(range(1, 31))
 DIMENSIONS = (2, 10, 30, 50, 100)
@@ -146,6 +146,11 @@ def optimal_position(number: int, dimension: int) -> FloatArray:
     return shift.copy()
 
 
+def outline(number: int, dimension: int) -> Outline:
+    """Return what is known of a function beforehand."""
+    return Outline(f"cec2017_f{number}", optimum(number), optimal_position(number, dimension))
+
+
 def supported_dimensions(number: int) -> tuple[int, ...]:
     """Return the dimensions with official data; hybrids need more coordinates than two."""
     uses_hybrids = number in HYBRIDS or number in (29, 30)
@@ -228,7 +233,6 @@ TABLE = SuiteTable(
     default_numbers=tuple(number for number in NUMBERS if number != 2),
     dimensions=DIMENSIONS,
     supported_dimensions=supported_dimensions,
-    optimum=optimum,
-    optimal_position=optimal_position,
+    outline=outline,
     write_program=write_program,
 )

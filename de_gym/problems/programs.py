@@ -1,16 +1,18 @@
-"""Programs: how a suite writes a function down for the kernel, and the library that keeps them for one dimension."""
+"""Programs: how a suite writes a function down for the kernel."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from threading import Lock
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine import kernel
+
+# The instructions of a program, one per row, and the numbers they refer to.
+ProgramArrays: TypeAlias = tuple[IntArray, FloatArray]
+_NO_INSTRUCTIONS, _NO_NUMBERS = np.empty((0, kernel.NUM_COLUMNS), dtype=np.int64), np.empty(0)
 
 
 class Landscape(NamedTuple):
@@ -24,13 +26,17 @@ class Landscape(NamedTuple):
 LANDSCAPES = {
     "sphere": Landscape(kernel.WEIGHTED_SQUARES, lambda length: [1.0] * length),
     "ellipsoid": Landscape(
-        kernel.WEIGHTED_SQUARES, lambda length: [10.0 ** (6.0 * i / (length - 1)) for i in range(length)]
+        kernel.WEIGHTED_SQUARES, lambda length: [10.0 ** (6.0 * i / max(length - 1, 1)) for i in range(length)]
     ),
     "bent cigar": Landscape(kernel.WEIGHTED_SQUARES, lambda length: [1.0] + [1e6] * (length - 1)),
     "discus": Landscape(kernel.WEIGHTED_SQUARES, lambda length: [1e6] + [1.0] * (length - 1)),
+    "absolutes": Landscape(kernel.WEIGHTED_ABSOLUTES, lambda length: [1.0] * length),
+    "sharp ridge": Landscape(kernel.SHARP_RIDGE, lambda length: [100.0]),
+    # A single peak; problems with more of them bring their own coefficients.
+    "peaks": Landscape(kernel.PEAKS, lambda length: [1.0, 0.0, *[0.0] * length, *[1.0] * length]),
     # NOTE: the report's exponents are real numbers; the official code divides integers, and so do we.
     "different powers": Landscape(
-        kernel.DIFFERENT_POWERS, lambda length: [2.0 + 4 * i // (length - 1) for i in range(length)]
+        kernel.DIFFERENT_POWERS, lambda length: [2.0 + 4 * i // max(length - 1, 1) for i in range(length)]
     ),
     "sum of powers": Landscape(kernel.SUM_OF_POWERS, lambda length: [i + 1.0 for i in range(length)]),
     "zakharov": Landscape(kernel.ZAKHAROV),
@@ -78,9 +84,19 @@ class Program:
         """Coordinates of ``target`` from ``start`` on become those of ``source`` times ``factors``."""
         self._add(kernel.SCALE, source, target, factors, start=start, length=len(factors))
 
-    def transform(self, operation: int, source: int, target: int, coefficients: FloatArray | None = None) -> None:
-        """Register ``target`` becomes one of the kernel's other transformations of ``source``."""
-        self._add(operation, source, target, np.empty(0) if coefficients is None else coefficients)
+    def transform(
+        self,
+        operation: int,
+        source: int,
+        target: int,
+        coefficients: FloatArray | None = None,
+        *,
+        start: int = 0,
+        length: int | None = None,
+    ) -> None:
+        """Coordinates of ``target`` become one of the kernel's other transformations of those of ``source``."""
+        numbers = np.empty(0) if coefficients is None else coefficients
+        self._add(operation, source, target, numbers, start=start, length=length)
 
     def landscape(
         self,
@@ -92,14 +108,15 @@ class Program:
         rate: float = 1.0,
         offset: float = 0.0,
         waves: int = 0,
+        coefficients: Sequence[float] | FloatArray | None = None,
     ) -> None:
         """Add the named landscape's value at rate * v + offset, v the coordinates of ``source`` from ``start`` on.
 
         Only Lunacek's function reads ``waves``, the register of its rotated coordinates.
         """
-        operation, coefficients = LANDSCAPES[name]
+        operation, usual_coefficients = LANDSCAPES[name]
         count = self.dimension if length is None else length
-        numbers = np.array([rate, offset, *coefficients(count)])
+        numbers = np.append([rate, offset], usual_coefficients(count) if coefficients is None else coefficients)
         self._add(operation, source, 0, numbers, start=start, length=count, other=waves * self.dimension + start)
 
     def end_component(self, scale: float, bias: float, spread: float, shift: FloatArray) -> None:
@@ -112,8 +129,8 @@ class Program:
         """Close the program; ``optimum`` is added to the value."""
         self._add(kernel.END, 0, 0, np.array([optimum]))
 
-    def arrays(self) -> tuple[IntArray, FloatArray]:
-        """Return the instructions, one per row, and the numbers they refer to."""
+    def arrays(self) -> ProgramArrays:
+        """Return the program as the kernel reads it."""
         return np.array(self._rows, dtype=np.int64), np.concatenate(self._numbers)
 
     def _add(
@@ -139,35 +156,16 @@ class Program:
         return at
 
 
-class ProgramLibrary:
-    """All programs of one dimension that the process has asked for, side by side in the kernel's arrays.
+def join_programs(programs: Sequence[ProgramArrays]) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return programs side by side, as the kernel takes them: entries, instructions and data.
 
-    Programs are only ever added, so an entry stays valid, and arrays handed out earlier stay valid for their entries.
-
-    Attributes:
-        arrays: (instructions, data) as the kernel takes them.
+    Row p of the entries says where program p has its first instruction and its first number.
     """
-
-    def __init__(self) -> None:
-        self.arrays: tuple[IntArray, FloatArray] = (
-            np.empty((0, kernel.NUM_COLUMNS), dtype=np.int64),
-            np.empty(0),
-        )
-        self._lock = Lock()
-
-    def add(self, program: Program) -> int:
-        """Store a program and return its entry, the row of its first instruction."""
-        added, numbers = program.arrays()
-        with self._lock:
-            instructions, data = self.arrays
-            added[:, kernel.DATA] += len(data)
-            closing = added[:, kernel.OPERATION] == kernel.END_COMPONENT
-            added[closing, kernel.OTHER] += len(data)
-            self.arrays = np.concatenate([instructions, added]), np.concatenate([data, numbers])
-            return len(instructions)
-
-
-@cache
-def library(dimension: int) -> ProgramLibrary:
-    """Return the one library for this dimension."""
-    return ProgramLibrary()
+    entries = np.zeros((len(programs), 2), dtype=np.int64)
+    if len(programs) == 1:
+        return entries, *programs[0]
+    instructions = [_NO_INSTRUCTIONS, *(rows for rows, _ in programs)]
+    numbers = [_NO_NUMBERS, *(row for _, row in programs)]
+    np.cumsum([len(rows) for rows in instructions[:-1]], out=entries[:, 0])
+    np.cumsum([len(row) for row in numbers[:-1]], out=entries[:, 1])
+    return entries, np.concatenate(instructions), np.concatenate(numbers)

@@ -1,22 +1,25 @@
-"""make_suite: the CEC suites as collections of problems, by official number or by the reference paper's."""
+"""make_suite: suites as collections of problems, by official number or by the reference paper's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, partial
+from weakref import WeakValueDictionary
 
 import numpy as np
 
-from de_gym.arrays import FloatArray
-from de_gym.problems import cec2013, cec2017
+from de_gym.problems import cec2013, cec2017, random_suite
 from de_gym.problems.base import Problem
-from de_gym.problems.batch import ProblemBatch
-from de_gym.problems.programs import library
-from de_gym.problems.table import SuiteTable
-from de_gym.registry import lookup
+from de_gym.problems.compiled import ProgramEvaluator
+from de_gym.problems.table import BOUND, SuiteTable
+from de_gym.registry import unknown_name_message
 
+# The suites with a fixed number of functions.
 SUITES = {table.name: table for table in (cec2013.TABLE, cec2017.TABLE)}
-BOUND = 100.0
+RANDOM = "random"
+
+# Problems of endless suites, as long as somebody holds them.
+_PASSING: WeakValueDictionary[tuple[str, int, int], Problem] = WeakValueDictionary()
 
 
 class SuiteProblem(Problem):
@@ -24,38 +27,53 @@ class SuiteProblem(Problem):
 
     def __init__(self, table: SuiteTable, number: int, dimension: int) -> None:
         bounds = np.full(dimension, BOUND)
+        name, optimum, optimal_position = table.outline(number, dimension)
         super().__init__(
-            f"{table.name}_f{number}",
+            name,
             -bounds,
             bounds,
-            self._evaluate_rows,
+            ProgramEvaluator(partial(table.write_program, number, dimension)),
             suite=table.name,
             number=number,
-            optimum=table.optimum(number),
-            optimal_position=table.optimal_position(number, dimension),
+            optimum=optimum,
+            optimal_position=optimal_position,
         )
-        self._write_program = partial(table.write_program, number, dimension)
-        self._program_entry: int | None = None
-
-    @property
-    def program_entry(self) -> int:
-        """Where the kernel finds the function among the programs of its dimension; written at the first use."""
-        if self._program_entry is None:
-            self._program_entry = library(self.dimension).add(self._write_program())
-        return self._program_entry
-
-    def _evaluate_rows(self, points: FloatArray) -> FloatArray:
-        values: FloatArray = ProblemBatch([self]).evaluate(points[np.newaxis])[0]
-        return values
 
     def __reduce__(self) -> tuple[Callable[[str, int, int], Problem], tuple[str | None, int | None, int]]:
         return suite_problem, (self.suite, self.number, self.dimension)
 
 
-@cache
 def suite_problem(suite: str, number: int, dimension: int) -> Problem:
     """Return the one problem object of a suite, official number and dimension; these are what a pickle stores."""
-    return SuiteProblem(lookup("suite", suite, SUITES), number, dimension)
+    table = _find_table(suite)
+    if not table.is_endless:
+        return _kept_problem(suite, number, dimension)
+    key = table.name, number, dimension
+    problem = _PASSING.get(key)
+    return _PASSING.setdefault(key, SuiteProblem(table, number, dimension)) if problem is None else problem
+
+
+@cache
+def _kept_problem(suite: str, number: int, dimension: int) -> Problem:
+    return SuiteProblem(SUITES[suite], number, dimension)
+
+
+def _find_table(name: str, seed: int | None = None) -> SuiteTable:
+    """Return the table of a suite, whose name may carry a seed as in ``"random:7"``."""
+    base, colon, written = name.partition(":")
+    if base != RANDOM:
+        if name not in SUITES:
+            raise ValueError(unknown_name_message("suite", name, [*SUITES, RANDOM]))
+        if seed is not None:
+            raise ValueError(f"Suite {name!r} is fixed and takes no `seed`, got {seed!r}.")
+        return SUITES[name]
+    if colon and not written.isdecimal():
+        raise ValueError(f"The seed in the name of suite {name!r} must be an integer of at least 0.")
+    if seed is not None and not (_is_integer(seed) and seed >= 0):
+        raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r}.")
+    if colon and seed is not None and int(written) != seed:
+        raise ValueError(f"`seed` must be the one in the name of suite {name!r}, got {seed!r}.")
+    return random_suite.table(int(written) if colon else int(seed or 0))
 
 
 class Suite:
@@ -81,7 +99,7 @@ class Suite:
     def __getitem__(self, number: int) -> Problem:
         """Return the function with this official number."""
         if number not in self.numbers:
-            raise ValueError(_unknown_number_message(SUITES[self.name], number, self.numbers))
+            raise ValueError(_unknown_number_message(_find_table(self.name), number, self.numbers))
         return suite_problem(self.name, int(number), self.dimension)
 
     def by_paper_number(self, number: int) -> Problem:
@@ -96,14 +114,18 @@ class Suite:
         return f"Suite({self.name!r}, dimension={self.dimension}, numbers={self.numbers})"
 
 
-def make_suite(name: str, dimension: int, functions: Iterable[int] | None = None) -> Suite:
+def make_suite(name: str, dimension: int, functions: Iterable[int] | None = None, *, seed: int | None = None) -> Suite:
     """Return a benchmark suite.
 
     Args:
-        name: ``"cec2013"`` (28 functions) or ``"cec2017"`` (30, in the official numbering).
-        dimension: Number of coordinates; CEC'13 has data for 2, 5 and all tens to 100, CEC'17 for 2, 10, 30, 50, 100.
+        name: ``"cec2013"`` (28 functions), ``"cec2017"`` (30, in the official numbering) or ``"random"`` (as many as
+            you like, see ``random_suite``).
+        dimension: Number of coordinates; CEC'13 has data for 2, 5 and all tens to 100, CEC'17 for 2, 10, 30, 50, 100,
+            random problems exist for any number from 2 on.
         functions: Official numbers of the wanted functions. By default all that have data in this dimension, but
-            without F2 of CEC'17, which its organisers withdrew.
+            without F2 of CEC'17, which its organisers withdrew; random problems 1 to 60.
+        seed: Which random problems; a problem is fixed by seed, number and dimension. Where only a name can be
+            given, ``"random:7"`` carries the seed.
 
     >>> suite = make_suite("cec2017", 10)
     >>> len(suite), suite[30].name, suite.by_paper_number(29).name
@@ -111,12 +133,13 @@ def make_suite(name: str, dimension: int, functions: Iterable[int] | None = None
     >>> problem = make_suite("cec2013", 10)[1]
     >>> problem.optimum, float(problem.evaluate(problem.optimal_position))
     (-1400.0, -1400.0)
+    >>> make_suite("random", 10, range(1, 61), seed=7)[60] is make_suite("random:7", 10)[60]
+    True
     """
-    table = lookup("suite", name, SUITES)
+    table = _find_table(name, seed)
     if dimension not in table.dimensions:
         raise ValueError(
-            f"Suite {name!r} has no official data for dimension {dimension!r}; "
-            f"supported: {', '.join(map(str, table.dimensions))}."
+            f"Suite {name!r} has no functions of dimension {dimension!r}; supported: {_listed(table.dimensions)}."
         )
     if functions is None:
         numbers = tuple(n for n in table.default_numbers if dimension in table.supported_dimensions(n))
@@ -124,8 +147,8 @@ def make_suite(name: str, dimension: int, functions: Iterable[int] | None = None
         numbers = tuple(_checked_number(table, number, dimension) for number in functions)
     if not numbers:
         raise ValueError("A suite needs at least one function, got none.")
-    repeated = sorted({number for number in numbers if numbers.count(number) > 1})
-    if repeated:
+    if len(set(numbers)) < len(numbers):
+        repeated = sorted({number for number in numbers if numbers.count(number) > 1})
         raise ValueError(f"Every function of a suite may be listed once, got {repeated} more than once.")
     return Suite(table, int(dimension), numbers)
 
@@ -136,7 +159,7 @@ def official_number(suite: str, paper_number: int) -> int:
     >>> official_number("cec2017", 1), official_number("cec2017", 2), official_number("cec2017", 29)
     (1, 3, 30)
     """
-    numbers = lookup("suite", suite, SUITES).default_numbers
+    numbers = _find_table(suite).default_numbers
     if not (_is_integer(paper_number) and 1 <= paper_number <= len(numbers)):
         raise ValueError(f"The paper's numbers of suite {suite!r} run from 1 to {len(numbers)}, got {paper_number!r}.")
     return numbers[int(paper_number) - 1]
@@ -148,7 +171,7 @@ def paper_number(suite: str, official_number: int) -> int:
     >>> paper_number("cec2017", 30), paper_number("cec2013", 28)
     (29, 28)
     """
-    table = lookup("suite", suite, SUITES)
+    table = _find_table(suite)
     if official_number not in table.default_numbers:
         raise ValueError(_unknown_number_message(table, official_number, table.default_numbers))
     return table.default_numbers.index(official_number) + 1
@@ -165,18 +188,24 @@ def _checked_number(table: SuiteTable, number: int, dimension: int) -> int:
     if dimension not in supported:
         raise ValueError(
             f"F{number} of suite {table.name!r} has no official data for dimension {dimension}; "
-            f"supported: {', '.join(map(str, supported))}."
+            f"supported: {_listed(supported)}."
         )
     return int(number)
 
 
-def _unknown_number_message(table: SuiteTable, number: object, choices: tuple[int, ...]) -> str:
+def _unknown_number_message(table: SuiteTable, number: object, choices: Sequence[int]) -> str:
     """Return the sentence that rejects a number, with the way to get it where it exists elsewhere in the suite."""
     if number in table.numbers:
         hint = f"It exists: name it in make_suite(..., functions=[{number}])."
     elif isinstance(number, int | np.integer):
-        nearest = min(choices, key=lambda choice: abs(choice - int(number)))
-        hint = f"Did you mean {nearest}?"
+        # A number outside a range is nearest to one of its ends, and nobody could look at all the others.
+        candidates = (choices[0], choices[-1]) if isinstance(choices, range) else choices
+        hint = f"Did you mean {min(candidates, key=lambda choice: abs(choice - int(number)))}?"
     else:
         hint = "Official numbers are integers."
-    return f"No function {number!r} in this suite {table.name!r}. {hint} Available: {', '.join(map(str, choices))}."
+    return f"No function {number!r} in this suite {table.name!r}. {hint} Available: {_listed(choices)}."
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    """Return the numbers as a sentence names them."""
+    return f"{numbers[0]} and more" if isinstance(numbers, range) else ", ".join(map(str, numbers))

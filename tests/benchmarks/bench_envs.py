@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from de_gym.envs import DEParamControlEnv, DEParamControlVectorEnv, process
+from de_gym.envs import DEParamControlEnv, DEParamControlVectorEnv
+from de_gym.envs import parameter_process as process
 
 FUNCTIONS = list(range(1, 21))
 REPEATS = 30
@@ -27,7 +28,8 @@ def cpu_seconds(work: Callable[[], object], number: int) -> float:
 def next_trials(env: DEParamControlEnv | DEParamControlVectorEnv, actions: np.ndarray) -> np.ndarray:
     """Return the points (R, N, D) that the next step with these actions would evaluate."""
     lower, upper = env._problems.lower, env._problems.upper
-    return process.breed(env._state, actions.astype(np.float64), env.task.settings, lower, upper)
+    trials, _ = process.breed(env._state, actions.astype(np.float64), env.process.settings, lower, upper)
+    return trials.reshape(len(actions), -1, lower.shape[1])
 
 
 def bench_vector(num_envs: int = 400) -> tuple[float, float]:

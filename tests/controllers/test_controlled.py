@@ -19,7 +19,7 @@ def test_runs_equal_the_environment_with_the_same_start_and_key():
     optimizer.tell(problem.evaluate(initial))
     env = DEParamControlEnv(functions=[12], max_evaluations=5000, max_generations=None)
     env.reset(seed=0, options={"initial_population": initial[0]})
-    env._state = env._state._replace(keys=optimizer._state.keys)
+    env._state.runs["key"] = optimizer._state.runs["key"]
     action = np.repeat([0.5, 0.9], 50)
     for _ in range(99):
         trials = optimizer.ask()

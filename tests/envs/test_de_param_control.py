@@ -13,11 +13,12 @@ from gymnasium.utils.env_checker import check_env
 from de_gym import Problem, make_suite
 from de_gym.envs import DEParamControlEnv
 from de_gym.envs.rewards import REWARDS
-from de_gym.envs.run_state import ranked_positions
+from de_gym.envs.state import ranked_positions
 
 
 def make(**options) -> DEParamControlEnv:
-    return DEParamControlEnv(**({"functions": [1, 6, 12]} | options))
+    functions = {} if "problems" in options else {"functions": [1, 6, 12]}
+    return DEParamControlEnv(**(functions | options))
 
 
 def rollout(env, seed: int, steps: int = 12):
@@ -44,7 +45,7 @@ def test_made_by_id_with_the_papers_defaults():
     assert env.observation_space.shape == (60,)
     assert env.action_space.shape == (100,)
     assert gym.make("de_gym:DEParamControl-v0", dimension=30).action_space.shape == (200,)
-    settings = env.unwrapped.task.settings
+    settings = env.unwrapped.process.settings
     assert (settings.max_generations, settings.max_evaluations, settings.pbest) == (50, 100_000, "linear")
 
 
@@ -173,6 +174,73 @@ def test_solving_the_function_terminates_with_reward_one():
     assert sum(calls) == results[-1][4]["evaluations"] == 20
     with pytest.raises(ResetNeeded, match="call `reset` first"):
         env.step(env.action_space.sample())
+
+
+@pytest.mark.parametrize("vectorized_env", [False, True])
+def test_a_value_below_the_stated_minimum_is_said_and_not_rewarded(vectorized_env):
+    # Values fall by ten a generation and pass the stated minimum in the second.
+    calls = []
+
+    def falling(points):
+        calls.append(len(points))
+        return np.linspace(0.0, 1.0, len(points)) + 15.0 - 10.0 * (len(calls) - 1)
+
+    problem = Problem.from_function(falling, -1, 1, 0.0, dimension=2, vectorized=True)
+    options = {"problems": [problem], "population_size": 5}
+    env = gym.make_vec("DEParamControl-v0", 1, **options) if vectorized_env else DEParamControlEnv(**options)
+    env.reset(seed=0)
+    assert env.step(env.action_space.sample())[1] == pytest.approx(10.0 / 15.0)
+    with pytest.warns(RuntimeWarning, match="`optimum` of the problem is wrong"):
+        _, reward, terminated, _, info = env.step(env.action_space.sample())
+    assert reward == 0.0
+    assert not terminated
+    assert info["best_error"] == pytest.approx(15.0)  # counted from as far below the best as the first error was
+    _, reward, terminated, _, info = env.step(env.action_space.sample())
+    assert reward == pytest.approx(10.0 / 15.0)
+    assert not terminated
+
+
+def test_whole_numbers_of_any_kind_are_plain_ones():
+    env = make(population_size=np.uint8(200), max_generations=np.int8(3))
+    assert env.action_space.shape == (400,)
+    assert np.isfinite(rollout(env, 0)).all()
+    with pytest.raises(TypeError, match=r"`population_size` must be a whole number, got 50\.0"):
+        make(population_size=50.0)
+
+
+def test_a_shrinking_population_with_an_archive_passes_the_checker():
+    options = {"functions": [12], "shell": "l-shade", "max_evaluations": 1000, "max_generations": None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gym.make("DEParamControl-v0", render_mode="rgb_array", **options).unwrapped)
+    env = make(**options)
+    env.reset(seed=0)
+    sizes, evaluations, terminated = [50], 50, False
+    while not terminated:
+        observation, _, terminated, truncated, info = env.step(np.full(100, 0.5))
+        # The trials were as many as the individuals before the generation.
+        assert info["evaluations"] - evaluations == sizes[-1]
+        evaluations = info["evaluations"]
+        planned = int(50 + (4 - 50) * evaluations / 1000 + 0.5)
+        sizes.append(max(min(planned, sizes[-1]), 4))
+        assert env.observation_space.contains(observation)
+        assert observation[50:55].sum() == pytest.approx(1.0)
+        np.testing.assert_array_equal(observation[sizes[-1] : 50], 1.0)  # beyond the living
+        assert not truncated
+    assert sizes[-1] < 10
+    assert evaluations <= 1000 < evaluations + sizes[-1]
+
+
+@pytest.mark.parametrize(("action", "size"), [("knots", 10), ("mean_and_spread", 4)])
+def test_short_actions_pass_the_checker_and_say_what_they_did(action, size):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gym.make("DEParamControl-v0", functions=[1], action=action, render_mode="rgb_array").unwrapped)
+    env = make(action=action)
+    assert env.action_space.shape == (size,)
+    env.reset(seed=0)
+    info = env.step(np.full(size, 0.5))[4]
+    assert info["mean_scale_factor"] == pytest.approx(0.5, abs=0.15)
 
 
 def test_flat_function_gives_a_valid_observation():

@@ -11,19 +11,23 @@ from scipy import stats
 
 from de_gym import Problem, ProblemBatch
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution import (
+from de_gym.envs.state import RUN
+from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
+from de_gym.evolution.operators import repair_reflect
+from de_gym.machine.breeding import (
     BOUND_REPAIRS,
-    breed_all,
-    draw_keys,
-    draw_uniforms,
+    TrialNumbers,
+    breed_by_rank,
+    choose_rows,
+    force_coordinates,
     make_workspace,
-    operators,
-    scale_to_bounds,
-    select_better,
+    num_uniforms,
+    trials_of_rows,
+    write_trials,
 )
-from de_gym.machine.breeding import TrialNumbers, breed_run, num_uniforms, trials_of_rows
 from de_gym.machine.lanes import moved, pointer_to
 from de_gym.machine.picks import pick_distinct, pick_leading
+from de_gym.machine.selection import select_by_rank
 
 
 class Population(NamedTuple):
@@ -45,26 +49,40 @@ def start(problems: ProblemBatch, rngs, size: int) -> Population:
     return Population(positions, order, np.take_along_axis(fitness, order, axis=1), none + size, none, none)
 
 
-def step(population: Population, problems: ProblemBatch, keys, repair: str = "midpoint", num_pbest: int = 2):
-    num_runs, size, dimension = population.positions.shape
-    actions = np.tile(np.repeat([0.7, 0.6], size), (num_runs, 1))
-    trials, rule = np.empty_like(population.positions), BOUND_REPAIRS[repair]
-    breed_all(
-        population.positions,
-        population.order,
-        actions,
-        np.full(num_runs, num_pbest),
-        keys,
-        population.generation,
-        problems.lower,
-        problems.upper,
-        rule,
-        make_workspace(size, dimension, rule),
-        trials,
+def as_runs(keys, generation, size: int):
+    runs = np.zeros(len(keys), RUN)
+    runs["key"], runs["generation"], runs["size"] = keys, generation, size
+    return runs
+
+
+def breed_all(positions, order, actions, num_pbest, keys, generation, lower, upper, repair) -> np.ndarray:
+    """Return the trials (R, N, D) of R runs that are all of one size."""
+    num_runs, size = order.shape
+    trials, starts = np.empty((num_runs * size, positions.shape[2])), np.empty(num_runs + 1, np.int64)
+    runs, workspace = as_runs(keys, generation, size), make_workspace(size, positions.shape[2], repair)
+    breed_by_rank(runs, positions, order, actions, num_pbest, lower, upper, repair, workspace, starts, trials)
+    np.testing.assert_array_equal(starts, np.arange(num_runs + 1) * size)
+    return trials.reshape(num_runs, size, -1)
+
+
+def select_better(positions, order, fitness, trials, trial_fitness) -> np.ndarray:
+    """Turn R populations of one size into the next ones, in place, and return the numbers of successes."""
+    num_runs, size = order.shape
+    runs, starts = as_runs(np.zeros(num_runs, np.uint64), 0, size), np.arange(num_runs + 1) * size
+    select_by_rank(
+        runs, positions, order, fitness, starts, trials.reshape(-1, trials.shape[2]), trial_fitness.reshape(-1)
     )
+    np.testing.assert_array_equal(runs["num_trials"], size)
+    return runs["num_successes"]
+
+
+def step(population: Population, problems: ProblemBatch, keys, repair: str = "midpoint", num_pbest: int = 2):
+    num_runs, size, _ = population.positions.shape
+    actions, leading = np.tile(np.repeat([0.7, 0.6], size), (num_runs, 1)), np.full(num_runs, num_pbest)
+    time, bounds = (keys, population.generation), (problems.lower, problems.upper)
+    trials = breed_all(*population[:2], actions, leading, *time, *bounds, BOUND_REPAIRS[repair])
     selected = [array.copy() for array in population[:3]]
-    num_successes = np.empty(num_runs, np.int64)
-    select_better(*selected, trials, problems.evaluate(trials), num_successes)
+    num_successes = select_better(*selected, trials, problems.evaluate(trials))
     return Population(*selected, population.evaluations + size, population.generation + 1, num_successes)
 
 
@@ -92,7 +110,9 @@ def _breed_once(positions, order, actions, num_pbest, lower, upper, repair, work
     rates, crossing = moved(factors, size), moved(uniforms, 4 * size)
     bounds, rows = (pointer_to(lower), pointer_to(upper)), pointer_to(workspace.picks)
     numbers = TrialNumbers(pointer_to(positions), rows, factors, factors, rates, crossing, *bounds, pointer_to(trials))
-    breed_run(size, dimension, num_pbest, repair, pointer_to(order), uniforms, pointer_to(workspace.taken), numbers)
+    choose_rows(size, num_pbest, size, 0, pointer_to(order), uniforms, rows, pointer_to(workspace.taken))
+    force_coordinates(size, dimension, moved(uniforms, 3 * size), crossing)
+    write_trials(size, dimension, repair, numbers)
 
 
 def test_generation_by_hand():
@@ -135,7 +155,7 @@ def test_one_pass_equals_the_operators_one_after_the_other(repair, dimension):
     outside = {
         "midpoint": lambda: 0.5 * (parents + bounds),
         "clip": lambda: bounds,
-        "reflect": lambda: operators.repair_reflect(trials, lower, upper),
+        "reflect": lambda: repair_reflect(trials, lower, upper),
         "resample": lambda: lower + crossing[-1] * (upper - lower),
     }[repair]()
     repaired = np.where((trials < lower) | (trials > upper), outside, trials)
@@ -167,8 +187,7 @@ def test_selection_keeps_the_better_accepts_ties_and_sorts():
     positions, order = np.array([[[2.0], [3.0], [1.0]]]), np.array([[2, 0, 1]])
     trials = np.array([[[10.0], [20.0], [30.0]]])
     fitness, trial_fitness = np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 5.0, 0.5]])
-    num_successes = np.empty(1, np.int64)
-    select_better(positions, order, fitness, trials, trial_fitness, num_successes)
+    num_successes = select_better(positions, order, fitness, trials, trial_fitness)
     np.testing.assert_array_equal(fitness, [[0.5, 1.0, 2.0]])
     np.testing.assert_array_equal(positions[0, :, 0], [2.0, 30.0, 10.0])  # the second of three stays where it was
     np.testing.assert_array_equal(order, [[1, 2, 0]])
@@ -187,8 +206,7 @@ def test_selection_equals_numpy_and_leaves_neighbouring_runs_alone(size, dimensi
     better = np.where(replaced, trial_fitness, fitness)
     ranks = np.argsort(better, axis=1, kind="stable")
     survivors = np.where(replaced[:, :, None], trials, best_first(positions, order))
-    num_successes = np.empty(3, np.int64)
-    select_better(positions, order, fitness, trials, trial_fitness, num_successes)
+    num_successes = select_better(positions, order, fitness, trials, trial_fitness)
     np.testing.assert_array_equal(fitness, np.take_along_axis(better, ranks, axis=1))
     np.testing.assert_array_equal(best_first(positions, order), best_first(survivors, ranks))
     np.testing.assert_array_equal(num_successes, replaced.sum(axis=1))
@@ -238,11 +256,11 @@ def draw_trials(seed: int, actions, num_generations: int, dimension: int = 3):
     size = actions.shape[1] // 2
     parents = np.random.default_rng(seed).uniform(-1, 1, (size, dimension))
     bounds = np.full((1, dimension), -1e9), np.full((1, dimension), 1e9)
-    keys, workspace = draw_keys([np.random.default_rng(seed)]), make_workspace(size, dimension, 0)
+    keys = draw_keys([np.random.default_rng(seed)])
     order, trials = np.arange(size)[None], np.empty((num_generations, 1, size, dimension))
     for generation in range(num_generations):
         leading, when = np.array([size]), np.array([generation])
-        breed_all(parents[None], order, actions, leading, keys, when, *bounds, 0, workspace, trials[generation])
+        trials[generation] = breed_all(parents[None], order, actions, leading, keys, when, *bounds, 0)
     return parents, trials[:, 0]
 
 
@@ -278,12 +296,12 @@ def test_r1_and_r2_are_uniform_over_the_pairs_without_the_individual():
         if plus != minus
     }
     bounds = np.full((1, 1), -1e9), np.full((1, 1), 1e9)
-    keys, workspace = draw_keys([np.random.default_rng(8)]), make_workspace(size, 1, 0)
+    keys = draw_keys([np.random.default_rng(8)])
     counts, population = np.zeros((size, size, size), np.int64), (parents[None], np.arange(size)[None])
-    actions, trials = np.ones((1, 2 * size)), np.empty((1, size, 1))
+    actions = np.ones((1, 2 * size))
     for generation in range(num_generations):
         when = np.array([generation])
-        breed_all(*population, actions, np.array([1]), keys, when, *bounds, 0, workspace, trials)
+        trials = breed_all(*population, actions, np.array([1]), keys, when, *bounds, 0)
         for individual, donor in enumerate(trials[0, :, 0]):
             counts[individual, *pair_of[donor - parents[0, 0]]] += 1
     for individual in range(size):
@@ -321,3 +339,38 @@ def test_nan_values_rank_last_and_are_replaced():
     for _ in range(40):
         population = step(population, problems, keys)
     assert np.isfinite(population.fitness).all()
+
+
+def test_beaten_parents_go_to_the_archive_and_are_chosen_as_r2():
+    size, dimension, capacity = 6, 2, 6
+    rng = np.random.default_rng(0)
+    runs = as_runs(np.array([7], np.uint64), 0, size)
+    positions = np.concatenate([rng.random((1, size, dimension)), np.zeros((1, capacity, dimension))], axis=1)
+    order, fitness = np.arange(size)[None], np.arange(1.0, 1.0 + size)[None]
+    trials, values = rng.random((size, dimension)), np.array([1.0, 1.5, 9.0, 0.5, 9.0, 9.0])
+    parents = positions[0, :size].copy()
+    select_by_rank(runs, positions, order, fitness, np.array([0, size]), trials, values)
+    assert runs["num_successes"][0] == 3  # a tie replaces
+    assert runs["archive_size"][0] == 2  # and is not archived
+    np.testing.assert_array_equal(positions[0, size : size + 2], parents[[1, 3]])
+    runs["archive_size"] = capacity
+    positions[0, size:] = 1000.0
+    starts, bred_trials, box = np.empty(2, np.int64), np.empty((size, dimension)), np.full((1, dimension), 1e9)
+    actions, leading, workspace = np.ones((1, 2 * size)), np.array([1]), make_workspace(size, dimension, 0)
+    breed_by_rank(runs, positions, order, actions, leading, -box, box, 0, workspace, starts, bred_trials)
+    from_archive = (bred_trials < -900.0).all(axis=1)
+    assert 0 < from_archive.sum() < size
+
+
+def test_a_full_archive_loses_members_at_random():
+    size, slots_hit = 5, set()
+    for key in range(40):
+        runs = as_runs(np.array([key], np.uint64), 3, size)
+        runs["archive_size"] = size
+        positions, order, fitness = np.zeros((1, 2 * size, 1)), np.arange(size)[None], np.arange(1.0, 1.0 + size)[None]
+        positions[0, 0, 0] = 5.0
+        values = np.array([0.0, 9.0, 9.0, 9.0, 9.0])
+        select_by_rank(runs, positions, order, fitness, np.array([0, size]), np.ones((size, 1)), values)
+        assert runs["archive_size"][0] == size
+        slots_hit.add(int(np.flatnonzero(positions[0, size:, 0] == 5.0)[0]))
+    assert slots_hit == set(range(size))

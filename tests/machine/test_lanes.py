@@ -25,6 +25,7 @@ from de_gym.machine.lanes import (
     square_root,
     store,
     store_from,
+    transpose,
     with_sign_of,
 )
 
@@ -142,3 +143,29 @@ def test_addresses_exist_for_contiguous_arrays_only():
     assert _address(np.array([5.0, 6.0])) == 5.0
     with pytest.raises(TypingError, match="Only contiguous arrays have a plain address"):
         _address(np.arange(4.0)[::2])
+
+
+@njit
+def _transpose(numbers, start, step, rows):
+    transpose(pointer_to(numbers), start, step, pointer_to(rows), 1)
+
+
+@pytest.mark.parametrize(("start", "step"), [(0, WIDTH), (3, 11), (0, 10)])
+def test_transposing_puts_points_side_by_side(start, step):
+    numbers = np.arange(200.0)
+    rows = np.full((WIDTH + 2, WIDTH), -1.0)
+    _transpose(numbers, start, step, rows)
+    expected = start + np.arange(WIDTH)[:, np.newaxis] + step * np.arange(WIDTH)
+    np.testing.assert_array_equal(rows[1:-1], expected)
+    assert (rows[[0, -1]] == -1.0).all()
+
+
+@njit
+def _store_from(numbers, start, results):
+    store_from(pointer_to(results), start, load(pointer_to(numbers), 0))
+
+
+def test_whole_lanes_are_stored_from_any_position():
+    results = np.zeros(WIDTH + 5)
+    _store_from(np.arange(1.0, WIDTH + 1), 3, results)
+    assert results.tolist() == [0.0] * 3 + list(range(1, WIDTH + 1)) + [0.0] * 2

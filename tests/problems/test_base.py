@@ -159,6 +159,12 @@ def test_bounds_must_be_finite(bad):
         Problem.from_function(total, 0.0, [1.0, bad])
 
 
+def test_width_of_bounds_must_be_finite():
+    with pytest.raises(ValueError, match=r"finite number, got -1e\+308 to 1e\+308 in coordinate 1\."):
+        Problem.from_function(total, [0.0, -1e308], [1.0, 1e308])
+    assert Problem.from_function(total, -8e307, 8e307, dimension=2).dimension == 2
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_optimum_must_be_finite(bad):
     with pytest.raises(ValueError, match="`optimum` must be a finite number or None, got"):

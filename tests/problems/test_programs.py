@@ -8,24 +8,15 @@ import mpmath
 import numpy as np
 import pytest
 
-from de_gym.arrays import FloatArray, IntArray
+from de_gym.arrays import FloatArray
 from de_gym.machine import kernel
-from de_gym.problems.programs import LANDSCAPES, Program, ProgramLibrary
+from de_gym.problems.compiled import ProgramEvaluator, as_kernel_array
+from de_gym.problems.programs import LANDSCAPES, Program, join_programs
 
 
 def run(program: Program, points: FloatArray) -> FloatArray:
     """Return the values of points (P, D)."""
-    library = ProgramLibrary()
-    entry = library.add(program)
-    return evaluate(entry, library.arrays, points)
-
-
-def evaluate(entry: int, arrays: tuple[IntArray, FloatArray], points: FloatArray) -> FloatArray:
-    """Return the values of points (P, D) by the program at ``entry``."""
-    values = np.empty(len(points))
-    rows = np.ascontiguousarray(points, dtype=np.float64)
-    kernel.evaluate_programs(rows, np.array([0, len(points)]), np.array([entry]), *arrays, values)
-    return values
+    return ProgramEvaluator(lambda: program)(as_kernel_array(points))
 
 
 def landscape(name: str, points: FloatArray, **options: float) -> FloatArray:
@@ -118,6 +109,62 @@ def test_weierstrass_keeps_its_precision_where_tripling_the_angle_is_unstable(ne
         ]
     # The official code's own rounding of 2 pi 3**20 v is worth about 2e-12 at v = 1/2 and more beyond.
     np.testing.assert_allclose(landscape("weierstrass", points), truth, rtol=0.0, atol=1e-11)
+
+
+def test_absolutes_are_weighted_by_their_coefficients(rng):
+    points, weights = rng.uniform(-3.0, 3.0, (20, 5)), rng.uniform(0.1, 9.0, 5)
+    np.testing.assert_allclose(
+        landscape("absolutes", points, coefficients=weights, rate=2.0, offset=1.0),
+        (weights * np.abs(2.0 * points + 1.0)).sum(axis=1),
+        rtol=1e-14,
+    )
+
+
+def test_sharp_ridge_rises_linearly_beside_its_first_axis(rng):
+    points = rng.uniform(-3.0, 3.0, (20, 5))
+    expected = points[:, 0] ** 2 + 30.0 * np.sqrt((points[:, 1:] ** 2).sum(axis=1))
+    np.testing.assert_allclose(landscape("sharp ridge", points, coefficients=[30.0]), expected, rtol=1e-14)
+    assert landscape("sharp ridge", np.array([[3.0]])).tolist() == [9.0]
+
+
+def test_peaks_are_the_highest_of_their_bells(rng):
+    heights, centres, narrowness = rng.uniform(0.1, 1.0, 7), rng.normal(size=(7, 3)), rng.uniform(0.1, 5.0, (7, 3))
+    rows = np.column_stack([np.log(heights), centres, narrowness])
+    points = rng.normal(size=(40, 3)) * 2.0
+    offsets = points[:, np.newaxis] - centres
+    bells = heights * np.exp(-(narrowness * offsets**2).sum(axis=2) / (2 * 3))
+    assert len(set(bells.argmax(axis=1))) > 3
+    values = landscape("peaks", points, coefficients=np.append(7.0, rows))
+    np.testing.assert_allclose(values, 100.0 * (1.0 - bells.max(axis=1)), rtol=1e-13, atol=1e-12)
+
+
+def test_bends_follow_the_coordinate_before(rng):
+    points, amplitudes, rates = rng.normal(size=(20, 4)) * 50.0, rng.normal(size=4) * 9.0, rng.uniform(0.01, 0.3, 4)
+    expected = points.copy()
+    expected[:, 1:] += amplitudes[1:] * np.sin(rates[1:] * points[:, :-1])
+    pairs = np.column_stack([amplitudes, rates]).ravel()
+    bent = transformed(points, lambda program: program.transform(kernel.BEND, 0, 1, pairs))
+    np.testing.assert_allclose(bent, expected, rtol=0.0, atol=1e-11)
+
+    def bend_in_place(program: Program) -> None:
+        program.shift(1, np.zeros(4))
+        program.transform(kernel.BEND, 1, 1, pairs)
+
+    np.testing.assert_array_equal(transformed(points, bend_in_place), bent)
+
+
+def test_shuffling_reorders_coordinates(rng):
+    points, order = rng.normal(size=(9, 5)), np.array([3.0, 0.0, 4.0, 1.0, 2.0])
+    values = transformed(points, lambda program: program.transform(kernel.SHUFFLE, 0, 1, order))
+    np.testing.assert_allclose(values, points[:, [3, 0, 4, 1, 2]], rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(LANDSCAPES.keys() - {"rosenbrock", "schaffer", "lunacek"}))
+def test_landscapes_of_one_coordinate_are_numbers(name):
+    centre = MINIMA.get(name, 0.0)
+    values = landscape(name, np.array([[centre], [centre + 0.3]]))
+    assert abs(values[0]) < 1e-12
+    assert 0.0 < values[1] < np.inf
 
 
 def test_different_powers_divide_exponents_as_integers(rng):
@@ -216,11 +263,26 @@ def test_any_number_of_points_fills_blocks_the_same_way(num_points, rng):
     assert landscape("rastrigin", points).tolist() == alone
 
 
-def test_programs_added_later_leave_earlier_arrays_valid(rng):
-    library = ProgramLibrary()
-    entry = library.add(composition(4))
-    early = library.arrays
-    later_entry = library.add(composition(4))
-    points = rng.uniform(-5.0, 15.0, (6, 4))
-    assert entry != later_entry
-    np.testing.assert_array_equal(evaluate(entry, early, points), evaluate(later_entry, library.arrays, points))
+def test_joined_programs_keep_their_own_numbers(rng):
+    sphere = Program(4)
+    sphere.landscape("sphere", 0)
+    sphere.end(3.0)
+    programs = [composition(4), sphere, composition(4)]
+    entries, *arrays = join_programs([program.arrays() for program in programs])
+    points = rng.uniform(-5.0, 15.0, (18, 4))
+    values = np.empty(18)
+    kernel.evaluate_programs(points, np.array([0, 6, 12, 18]), entries, *arrays, values)
+    expected = [run(program, points[6 * p : 6 * p + 6]) for p, program in enumerate(programs)]
+    np.testing.assert_array_equal(values, np.concatenate(expected))
+    np.testing.assert_allclose(values[6:12], (points[6:12] ** 2).sum(axis=1) + 3.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [(1, 1), (1, 10), (3, 5), (8, 8)])
+def test_one_coordinate_that_is_not_finite_is_found_wherever_it_stands(shape, bad, rng):
+    points = rng.normal(size=shape) * 1e300
+    assert kernel.are_finite(points)
+    for position in range(points.size):
+        spoilt = points.copy()
+        spoilt.flat[position] = bad
+        assert not kernel.are_finite(spoilt)

@@ -72,7 +72,7 @@ def test_two_dimensions_leave_out_the_hybrids():
 
 def test_unknown_suite_is_named_with_the_closest():
     with pytest.raises(
-        ValueError, match=r"Unknown suite 'cec2014'\. Did you mean 'cec201[37]'\? Available: cec2013, cec2017"
+        ValueError, match=r"Unknown suite 'cec2014'\. Did you mean 'cec201[37]'\? Available: cec2013, cec2017, random"
     ):
         make_suite("cec2014", 10)
 
@@ -81,7 +81,7 @@ def test_unknown_suite_is_named_with_the_closest():
     ("suite", "supported"), [("cec2013", "2, 5, 10, 20, 30, 40, 50"), ("cec2017", "2, 10, 30, 50, 100")]
 )
 def test_unsupported_dimension_lists_the_supported_ones(suite, supported):
-    with pytest.raises(ValueError, match=rf"no official data for dimension 15; supported: {supported}"):
+    with pytest.raises(ValueError, match=rf"no functions of dimension 15; supported: {supported}"):
         make_suite(suite, 15)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from de_gym.envs.pbest import CONSTANT_PBEST, PBEST_SCHEDULES, num_pbest
+from de_gym.envs.shells import CONSTANT_PBEST, PBEST_SCHEDULES, num_pbest
 
 
 @pytest.mark.parametrize(("share_spent", "expected"), [(0.0, 50), (0.5, 26), (1.0, 2)])

@@ -5,18 +5,21 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from de_gym.envs import observations
+from de_gym.envs import features
+from de_gym.envs.state import RUN
 
 
 def normalize_fitness(fitness: np.ndarray) -> np.ndarray:
     normalized = np.full_like(fitness, np.nan)
-    observations.normalize_fitness(fitness, normalized)
+    features.normalize_fitness(fitness, normalized)
     return normalized
 
 
 def fitness_histogram(normalized: np.ndarray, num_bins: int) -> np.ndarray:
     histogram = np.full((len(normalized), num_bins), np.nan)
-    observations.fitness_histogram(normalized, histogram)
+    runs = np.zeros(len(normalized), RUN)
+    runs["size"] = normalized.shape[1]
+    features.fitness_histogram(runs, normalized, histogram)
     return histogram
 
 
@@ -24,16 +27,16 @@ class History:
     """Past histograms of one run, generation after generation."""
 
     def __init__(self, num_bins: int, window: int | None) -> None:
-        self.rows = observations.empty_history(1, num_bins, window)
-        self.has_window, self.generation = window is not None, np.zeros(1, np.int64)
+        self.rows = features.empty_history(1, num_bins, window)
+        self.has_window, self.runs = window is not None, np.zeros(1, RUN)
 
     def push(self, *row: float) -> None:
-        observations.push_histogram(self.rows, self.generation, np.array([row]), self.has_window)
-        self.generation += 1
+        features.push_histogram(self.runs, self.rows, np.array([row]), self.has_window)
+        self.runs["generation"] += 1
 
     def mean(self) -> np.ndarray:
         means = np.full((1, self.rows.shape[2]), np.nan)
-        observations.mean_past_histogram(self.rows, self.generation, self.has_window, means)
+        features.mean_past_histogram(self.runs, self.rows, self.has_window, means)
         return means
 
 

@@ -1,21 +1,22 @@
 """What the controller sees: parts of the observation as pure functions.
 
-A new one is a function and an entry in ``OBSERVATION_PARTS``.
+A new one is a function and an entry in ``FEATURES``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from de_gym.arrays import Float32Array, FloatArray, IntArray
+from de_gym.arrays import Float32Array, FloatArray, IntArray, RunArray
 from de_gym.machine.compiling import compiled, switch
 
 
-class Features(NamedTuple):
+class View(NamedTuple):
     """What is known of R runs when they are observed.
 
     Attributes:
@@ -32,25 +33,25 @@ class Features(NamedTuple):
 
 
 @compiled
-def observe_fitness(features: Features) -> FloatArray:
+def observe_fitness(view: View) -> FloatArray:
     """Return the scaled fitness, shape (R, N)."""
-    return features.normalized
+    return view.normalized
 
 
 @compiled
-def observe_histogram(features: Features) -> FloatArray:
+def observe_histogram(view: View) -> FloatArray:
     """Return the histogram of the current generation, shape (R, b)."""
-    return features.bin_scale * features.histogram
+    return view.bin_scale * view.histogram
 
 
 @compiled
-def observe_mean_past_histogram(features: Features) -> FloatArray:
+def observe_mean_past_histogram(view: View) -> FloatArray:
     """Return the mean of past histograms, shape (R, b)."""
-    return features.bin_scale * features.mean_past
+    return view.bin_scale * view.mean_past
 
 
 @dataclass(frozen=True)
-class ObservationPart:
+class Feature:
     """One stretch of the observation vector.
 
     Attributes:
@@ -59,38 +60,40 @@ class ObservationPart:
         high: Upper bound of the entries, from the scale of the bins; the lower bound is 0.
     """
 
-    observe: Callable[[Features], FloatArray]
+    observe: Callable[[View], FloatArray]
     size: Callable[[int, int], int]
     high: Callable[[float], float]
 
 
-OBSERVATION_PARTS: dict[str, ObservationPart] = {
-    "fitness": ObservationPart(
-        observe=observe_fitness,
-        size=lambda population_size, num_bins: population_size,
-        high=lambda bin_scale: 1.0,
-    ),
-    "histogram": ObservationPart(
-        observe=observe_histogram,
-        size=lambda population_size, num_bins: num_bins,
-        high=lambda bin_scale: bin_scale,
-    ),
-    "mean_past_histogram": ObservationPart(
-        observe=observe_mean_past_histogram,
-        size=lambda population_size, num_bins: num_bins,
-        high=lambda bin_scale: bin_scale,
-    ),
-}
+FEATURES: Mapping[str, Feature] = MappingProxyType(
+    {
+        "fitness": Feature(
+            observe=observe_fitness,
+            size=lambda population_size, num_bins: population_size,
+            high=lambda bin_scale: 1.0,
+        ),
+        "histogram": Feature(
+            observe=observe_histogram,
+            size=lambda population_size, num_bins: num_bins,
+            high=lambda bin_scale: bin_scale,
+        ),
+        "mean_past_histogram": Feature(
+            observe=observe_mean_past_histogram,
+            size=lambda population_size, num_bins: num_bins,
+            high=lambda bin_scale: bin_scale,
+        ),
+    }
+)
 
-_observe_part = switch([part.observe for part in OBSERVATION_PARTS.values()])
+_observe_part = switch([part.observe for part in FEATURES.values()])
 
 
 @compiled
-def write_observations(parts: IntArray, features: Features, observations: Float32Array) -> None:
-    """Write the ``parts``, given by their positions in ``OBSERVATION_PARTS``, to ``observations`` (R, O)."""
+def write_observations(parts: IntArray, view: View, observations: Float32Array) -> None:
+    """Write the ``parts``, given by their positions in ``FEATURES``, to ``observations`` (R, O)."""
     start = 0
     for part in parts:
-        columns = _observe_part(part, features)
+        columns = _observe_part(part, view)
         width = columns.shape[1]
         target = observations[:, start : start + width]
         for run in range(columns.shape[0]):
@@ -126,18 +129,17 @@ def normalize_fitness(fitness: FloatArray, normalized: FloatArray) -> None:
 
 
 @compiled
-def fitness_histogram(normalized: FloatArray, histogram: FloatArray) -> None:
-    """Write the share of each run's individuals in each of b equal bins of [0, 1] to ``histogram`` (R, b).
+def fitness_histogram(runs: RunArray, normalized: FloatArray, histogram: FloatArray) -> None:
+    """Write the share of each run's living individuals in each of b equal bins of [0, 1] to ``histogram`` (R, b).
 
     Bins are closed below and open above, the last one closed on both sides.
 
     Reference: LDE paper, Eq. (8).
     """
-    num_runs, size = normalized.shape
     num_bins = histogram.shape[1]
     width = 1.0 / num_bins
-    for run in range(num_runs):
-        num_before = 0
+    for run in range(len(runs)):
+        num_before, size = 0, runs[run].size
         for index in range(num_bins - 1):
             # The edges, those of numpy's linspace, decide; counting needs neither order nor branches.
             edge, num_below = (index + 1) * width, 0
@@ -160,29 +162,30 @@ def empty_history(num_runs: int, num_bins: int, window: int | None) -> FloatArra
 
 
 @compiled
-def push_histogram(history: FloatArray, generation: IntArray, histogram: FloatArray, has_window: bool) -> None:
-    """Add the ``histogram`` (R, b) of each run's ``generation`` (R,) to its past."""
+def push_histogram(runs: RunArray, history: FloatArray, histogram: FloatArray, has_window: bool) -> None:
+    """Add the ``histogram`` (R, b) of each run's generation to its past."""
     num_runs, window, num_bins = history.shape
     for run in range(num_runs):
-        row = generation[run] % window
+        generation = runs[run].generation
+        row = generation % window
         for index in range(num_bins):
             if has_window:
                 history[run, row, index] = histogram[run, index]
             else:
                 # The uniform row and the generations before this one are in the mean already.
                 mean = history[run, 0, index]
-                history[run, 0, index] = mean + (histogram[run, index] - mean) / (generation[run] + 2)
+                history[run, 0, index] = mean + (histogram[run, index] - mean) / (generation + 2)
 
 
 @compiled
-def mean_past_histogram(history: FloatArray, generation: IntArray, has_window: bool, means: FloatArray) -> None:
-    """Write the moving average of what was pushed before ``generation`` (R,) to ``means`` (R, b); uniform at first.
+def mean_past_histogram(runs: RunArray, history: FloatArray, has_window: bool, means: FloatArray) -> None:
+    """Write the moving average of what was pushed before each run's generation to ``means`` (R, b); uniform at first.
 
     Reference: LDE paper, Eq. (9).
     """
     num_runs, window, num_bins = history.shape
     for run in range(num_runs):
-        num_rows = min(generation[run], window) if has_window else 1
+        num_rows = min(runs[run].generation, window) if has_window else 1
         for index in range(num_bins):
             total = 0.0
             for row in range(num_rows):

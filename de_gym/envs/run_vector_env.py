@@ -1,9 +1,9 @@
-"""DEParamControlVectorEnv: R Differential Evolution runs advanced together by compiled code."""
+"""RunVectorEnv: R runs of a process, advanced together by compiled code, as a Gymnasium vector environment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from gymnasium.error import ResetNeeded
@@ -13,57 +13,40 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from de_gym.envs import process
-from de_gym.envs.de_param_control import STEP_FIGURES, check_render_mode, draw_start, make_spaces
-from de_gym.envs.run_state import RunState, put_runs, take_runs
-from de_gym.envs.stepping import REWARD
-from de_gym.envs.task import TaskOptions, check_actions, check_options, make_task
+from de_gym.checks import whole
+from de_gym.envs.actions import check_actions
+from de_gym.envs.process import Outcome, Process, State, put_runs, take_runs
+from de_gym.envs.run_env import check_render_mode, draw_start, make_spaces
+from de_gym.envs.task import Task, check_options
 from de_gym.evolution import scale_to_bounds
 from de_gym.problems import ProblemBatch
 from de_gym.registry import lookup
 
 # What ``info`` says of a state, in the order in which ``_infos`` finds it, and the names of masks.
 _STATE_KEYS = ("best_error", "best_fitness", "best_position", "evaluations", "generation", "function")
-_STATE_MASKS, _STEP_MASKS = (tuple(f"_{key}" for key in keys) for keys in (_STATE_KEYS, STEP_FIGURES))
+_STATE_MASKS = tuple(f"_{key}" for key in _STATE_KEYS)
 
 ASSIGNMENTS = {"random": "random", "in_turn": "in_turn"}
 
 
-class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
-    """R independent runs of ``DEParamControlEnv`` in one call; run i equals the single environment, bit for bit.
-
-    An integer seed s gives run i the seed s + i, as in Gymnasium's own vector environments.
-
-    >>> import gymnasium as gym, de_gym
-    >>> envs = gym.make_vec("DEParamControl-v0", num_envs=4, functions=[1, 2], dimension=10, assignment="in_turn")
-    >>> observations, infos = envs.reset(seed=0)
-    >>> observations.shape, infos["function"].tolist()
-    ((4, 60), [1, 1, 2, 2])
-
-    Args of the constructor beyond those of ``DEParamControlEnv``:
-
-    * ``autoreset_mode``: NEXT_STEP (default), SAME_STEP or DISABLED, an ``AutoresetMode`` or its value. With DISABLED,
-      ``reset(options={"reset_mask": mask})`` restarts the runs where the boolean mask is true.
-    * ``assignment``: "random" draws each episode's function; "in_turn" gives the M functions to R / M runs each.
-    * ``shared_start``: one initial population for all runs, drawn at each full reset from the first run's generator;
-      runs that restart alone in between start from it again.
-    """
+class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
+    """R independent runs of a process in one call; the environments with ids say which process."""
 
     def __init__(
         self,
-        num_envs: int = 1,
-        *,
-        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        assignment: str = "random",
-        shared_start: bool = False,
-        render_mode: str | None = None,
-        **options: Unpack[TaskOptions],
+        num_envs: int,
+        task: Task,
+        process: Process,
+        autoreset_mode: AutoresetMode | str,
+        assignment: str,
+        shared_start: bool,
+        render_mode: str | None,
     ) -> None:
-        """Build R runs; ``options`` are the Arguments of ``DEParamControlEnv``."""
-        if num_envs < 1:
-            raise ValueError(f"`num_envs` must be at least 1, got {num_envs}.")
+        """Build R runs of a process on the task's problems."""
+        num_envs = whole("num_envs", num_envs, 1)
         check_render_mode(render_mode, [])
-        self.task = make_task(**options)
+        self.task = task
+        self.process = process
         lookup("assignment", assignment, ASSIGNMENTS)
         if assignment == "in_turn" and num_envs % len(self.task.problems):
             raise ValueError(
@@ -74,9 +57,10 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         self.autoreset_mode = _as_autoreset_mode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
         self.render_mode = None
-        self.single_observation_space, self.single_action_space = make_spaces(self.task)
+        self.single_observation_space, self.single_action_space = make_spaces(process)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
+        self._step_masks = tuple(f"_{key}" for key in process.step_figures)
         self._in_turn = assignment == "in_turn"
         self._shared_start = shared_start
         self._rngs: list[np.random.Generator] = []
@@ -84,9 +68,9 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         self._functions = np.zeros(num_envs, np.int64)
         self._shared_uniforms: FloatArray | None = None
         self._problems: ProblemBatch | None = None
-        self._state: RunState | None = None
+        self._state: State | None = None
         # Kept, because asking the system for fresh memory costs more than copying the actions.
-        self._actions = np.empty((num_envs, 2 * self.task.settings.population_size))
+        self._actions = np.empty((num_envs, process.action_size))
         self._ended = np.zeros(0, np.int64)  # runs that wait for their restart
 
     def reset(
@@ -103,12 +87,12 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         if len(runs) == self.num_envs:
             self._shared_uniforms = self._state = None
         self._restart(runs, chosen.get("function"), chosen.get("initial_population"))
-        started = process.describe(self._running_state(), self.task.settings)
+        started = self.process.describe(self._running_state())
         return started.observations, self._infos(started, np.ones(self.num_envs, np.bool_))
 
     def step(self, actions: ArrayLike) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
         """Run one generation of every run, restarting ended runs as the autoreset mode says."""
-        checked, state = check_actions(actions, self._actions), self._running_state()
+        checked, state = check_actions(actions, self._actions, self.process.action_low), self._running_state()
         valid = stepped = np.ones(self.num_envs, np.bool_)
         if len(self._ended):
             if self.autoreset_mode == AutoresetMode.DISABLED:
@@ -119,14 +103,14 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             outcome = self._restart_some(checked, np.flatnonzero(stepped))
         else:
             assert self._problems is not None
-            outcome = process.advance(state, self._problems, checked, self.task.settings)
+            outcome = self.process.advance(state, self._problems, checked)
         observations, infos = outcome.observations, self._infos(outcome, valid, stepped)
         if outcome.num_ended:
             self._ended = np.flatnonzero(outcome.flags.any(axis=0))
             if self.autoreset_mode == AutoresetMode.SAME_STEP:
                 observations, infos = self._restart_ended(observations, infos)
         terminated, truncated = outcome.flags
-        return observations, outcome.figures[REWARD], terminated, truncated, infos
+        return observations, outcome.figures[0], terminated, truncated, infos
 
     def _runs_to_reset(self, mask: object) -> IntArray:
         """Return the indices of the runs to reset."""
@@ -163,10 +147,11 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         """Start new episodes in the given runs and leave all others untouched."""
         task = self.task
         fixed = self._one_per_run(numbers)
-        uniforms = np.empty((len(runs), task.settings.population_size, task.dimension))
+        size = self.process.population_size
+        uniforms = np.empty((len(runs), size, task.dimension))
         keys = np.empty(len(runs), np.uint64)
         for row, run in enumerate(runs):
-            drawn, uniforms[row], keys[row : row + 1] = draw_start(task, self._rngs[run], fixed[run])
+            drawn, uniforms[row], keys[row : row + 1] = draw_start(task, self.process, self._rngs[run], fixed[run])
             in_turn = self._in_turn and fixed[run] is None
             self._positions_in_task[run] = run * len(task.problems) // self.num_envs if in_turn else drawn
         if self._shared_start:
@@ -178,8 +163,8 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         problems = self._problems if len(runs) == self.num_envs else self._problems.take(runs)
         positions = scale_to_bounds(uniforms, problems.lower, problems.upper)
         if population is not None:
-            positions = task.check_initial_population(population, self._problems)[runs]
-        started = process.start(positions, problems.evaluate(positions), problems.optimum, keys, task.settings)
+            positions = task.check_initial_population(population, size, self._problems)[runs]
+        started = self.process.start(problems, positions, keys)
         if self._state is None:
             self._state = started
         else:
@@ -195,17 +180,17 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
             raise ValueError(f"`function` must be one function number or {self.num_envs} of them, got {len(fixed)}.")
         return fixed
 
-    def _restart_some(self, actions: FloatArray, others: IntArray) -> process.Outcome:
+    def _restart_some(self, actions: FloatArray, others: IntArray) -> Outcome:
         """Restart the ended runs, which get reward 0, and run one generation of all others."""
-        state, settings = self._running_state(), self.task.settings
+        state = self._running_state()
         assert self._problems is not None
         advanced = None
         if others.size:
             some = take_runs(state, others)
-            advanced = process.advance(some, self._problems.take(others), actions[others], settings)
+            advanced = self.process.advance(some, self._problems.take(others), actions[others])
             put_runs(state, others, some)
         self._restart(self._ended, None, None)
-        outcome = process.describe(state, settings)
+        outcome = self.process.describe(state)
         if advanced is None:
             return outcome
         outcome.figures[:, others], outcome.flags[:, others] = advanced.figures, advanced.flags
@@ -221,7 +206,7 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         for run in self._ended:
             kept[run] = final_observations[run]
         self._restart(self._ended, None, None)
-        started = process.describe(self._running_state(), self.task.settings)
+        started = self.process.describe(self._running_state())
         infos = self._infos(started, np.ones(self.num_envs, np.bool_))
         for key, values in final_infos.items():
             if key not in infos:  # what describes a generation is valid for the runs that go on
@@ -230,12 +215,12 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         infos |= {"final_obs": kept, "_final_obs": ended, "final_info": masked, "_final_info": ended.copy()}
         return started.observations, infos
 
-    def _running_state(self) -> RunState:
+    def _running_state(self) -> State:
         if self._state is None:
             raise ResetNeeded("`step` needs running episodes: call `reset` first.")
         return self._state
 
-    def _infos(self, outcome: process.Outcome, valid: BoolArray, stepped: BoolArray | None = None) -> dict[str, Any]:
+    def _infos(self, outcome: Outcome, valid: BoolArray, stepped: BoolArray | None = None) -> dict[str, Any]:
         """Return info arrays, each with a mask: ``valid`` for those of a state, ``stepped`` for those of a generation.
 
         The latter are left out where there was no generation.
@@ -245,8 +230,8 @@ class DEParamControlVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]
         infos: dict[str, Any] = dict(zip(_STATE_KEYS, state_figures, strict=True))
         infos |= dict.fromkeys(_STATE_MASKS, valid)
         if stepped is not None:
-            infos |= zip(STEP_FIGURES, step_figures, strict=True)
-            infos |= dict.fromkeys(_STEP_MASKS, stepped)
+            infos |= zip(self.process.step_figures, step_figures, strict=True)
+            infos |= dict.fromkeys(self._step_masks, stepped)
         return infos
 
 

@@ -1,0 +1,186 @@
+"""The paper's decision process of R runs: start, breed, select, advance, observe; functions of a ``RunState``.
+
+The environment and the controlled optimiser are thin shells on these.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from de_gym.arrays import Float32Array, FloatArray, IntArray
+from de_gym.envs.features import FEATURES, empty_history
+from de_gym.envs.judging import BEST_ERROR, NUM_FIGURES, find_reference, judge_runs, warn_of_mistaken_optimum
+from de_gym.envs.process import Outcome, empty_outcome
+from de_gym.envs.settings import EnvSettings
+from de_gym.envs.state import RUN, RunState, ranked_positions
+from de_gym.envs.stepping import (
+    advance_runs,
+    average_actions,
+    breed_runs,
+    describe_runs,
+    observe_runs,
+    select_runs,
+    summarize,
+)
+from de_gym.machine.streams import KeyArray
+from de_gym.problems import ProblemBatch
+
+
+class ParameterProcess:
+    """The process of ``DEParamControl-v0``: actions set F and CR of individuals."""
+
+    action_low: float = 0.0
+    step_figures: tuple[str, ...] = ("success_rate", "mean_scale_factor", "mean_crossover_rate")
+
+    def __init__(self, settings: EnvSettings) -> None:
+        """Store settings that are resolved for a dimension."""
+        self.settings = settings
+        self.population_size = settings.capacity
+        self.action_size = settings.action_size
+        self.observation_high = observation_high(settings)
+        self.observation_low = np.zeros_like(self.observation_high)
+
+    def start(self, problems: ProblemBatch, positions: FloatArray, keys: KeyArray) -> RunState:
+        """Return the state of R runs that begin with these positions (R, N, D)."""
+        return start(positions, problems.evaluate(positions), problems.optimum, keys, self.settings)
+
+    def describe(self, state: RunState) -> Outcome:
+        """Return a description of the state, and zeros."""
+        return describe(state, self.settings)
+
+    def advance(self, state: RunState, problems: ProblemBatch, actions: FloatArray) -> Outcome:
+        """Turn the state into that of one generation later, by checked actions (R, A)."""
+        return advance(state, problems, actions, self.settings)
+
+    def parameters(self, state: RunState, actions: FloatArray) -> dict[str, FloatArray]:
+        """Return F and CR of the first run's individuals, by rank."""
+        expanded = self.settings.action_map.expand(actions, state.runs, self.settings.capacity)
+        factors, rates = np.split(expanded[0].copy(), 2)
+        size = state.runs["size"][0]
+        return {"F": factors[:size], "CR": rates[:size]}
+
+    def populations(self, state: RunState) -> dict[str, FloatArray]:
+        """Return the first run's population, best first."""
+        return {"population": ranked_positions(state)[0]}
+
+
+def start(
+    positions: FloatArray, fitness: FloatArray, optimum: FloatArray, keys: KeyArray, settings: EnvSettings
+) -> RunState:
+    """Return the state of R runs at generation 0.
+
+    Where no minimum is known, errors count from as far below the best initial value as the worst initial value
+    lies above it: rewards then measure improvement against the first population's spread.
+
+    Args:
+        positions: Initial positions, shape (R, N, D).
+        fitness: Their values, shape (R, N).
+        optimum: Minimum of each run's problem, NaN where unknown, shape (R,).
+        keys: What each run's random numbers follow from, shape (R,).
+        settings: The decision process.
+    """
+    num_runs, size, dimension = positions.shape
+    num_archived = round(settings.population.archive_share * size)
+    order = np.argsort(fitness, axis=1, kind="stable")
+    sorted_fitness = np.take_along_axis(fitness, order, axis=1)
+    runs = np.zeros(num_runs, RUN)
+    runs["key"], runs["evaluations"], runs["size"] = keys, size, size
+    runs["reference"], runs["has_optimum"] = find_reference(sorted_fitness, optimum), np.isfinite(optimum)
+    state = RunState(
+        runs=runs,
+        positions=np.concatenate([positions, np.zeros((num_runs, num_archived, dimension))], axis=1),
+        order=order,
+        fitness=sorted_fitness,
+        history=empty_history(num_runs, settings.num_bins, settings.history_window),
+        histogram=np.empty((num_runs, settings.num_bins)),
+    )
+    summarize(state, np.empty(fitness.shape))
+    runs["initial_error"] = runs["best_error"]
+    return state
+
+
+def breed(
+    state: RunState, actions: FloatArray, settings: EnvSettings, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """Return the trials of one generation, shape (T, D), and where each run's begin, shape (R + 1,).
+
+    Args:
+        state: R runs.
+        actions: In [0, 1], shape (R, 2N): scale factors by rank, then crossover rates by rank.
+        settings: The decision process.
+        lower: Lower bounds of each run's problem, shape (R, D).
+        upper: Upper bounds of each run's problem, shape (R, D).
+    """
+    return breed_runs(state, actions, lower, upper, settings.codes)
+
+
+def select(
+    state: RunState, starts: IntArray, trials: FloatArray, trial_fitness: FloatArray, settings: EnvSettings
+) -> None:
+    """Turn the state into that of one generation later, given the trials of ``breed`` and their values (T,)."""
+    select_runs(state, starts, trials, trial_fitness, settings.codes)
+
+
+def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
+    """Turn the state into that of one generation later, by checked actions (R, A) in [0, 1]."""
+    parameters = settings.action_map.expand(actions, state.runs, settings.capacity)
+    programs = problems.programs
+    if programs is None:
+        return _advance_apart(state, problems, parameters, settings)
+    outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.observation_size)
+    num_ended, num_mistaken = advance_runs(
+        *state,
+        parameters,
+        problems.lower,
+        problems.upper,
+        *programs,
+        settings.codes,
+        settings.parts,
+        outcome.figures,
+        outcome.counts,
+        outcome.flags,
+        outcome.best_positions,
+        outcome.observations,
+    )
+    warn_of_mistaken_optimum(num_mistaken)
+    return outcome._replace(num_ended=num_ended)
+
+
+def _advance_apart(state: RunState, problems: ProblemBatch, parameters: FloatArray, settings: EnvSettings) -> Outcome:
+    """Do what ``advance_runs`` does, step by step, where some problem is a Python function."""
+    error_before, means = state.runs["best_error"].copy(), np.empty((NUM_FIGURES, len(state.runs)))
+    average_actions(state.runs, parameters, means)
+    trials, starts = breed(state, parameters, settings, problems.lower, problems.upper)
+    select(state, starts, trials, problems.evaluate_ragged(trials, starts), settings)
+    outcome = describe(state, settings)
+    outcome.figures[:BEST_ERROR] = means[:BEST_ERROR]
+    num_ended, num_mistaken = judge_runs(
+        state.runs, state.fitness[:, 0], error_before, settings.codes, outcome.figures, outcome.flags
+    )
+    warn_of_mistaken_optimum(num_mistaken)
+    return outcome._replace(num_ended=num_ended)
+
+
+def describe(state: RunState, settings: EnvSettings) -> Outcome:
+    """Return the outcome of having done nothing: a description of the state, and zeros."""
+    outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.observation_size)
+    outcome.figures[:BEST_ERROR] = 0.0
+    describe_runs(state, outcome.figures, outcome.counts, outcome.best_positions)
+    observe_runs(state, settings.codes, settings.parts, outcome.observations)
+    return outcome
+
+
+def observe(state: RunState, settings: EnvSettings) -> Float32Array:
+    """Return the observations, a fresh array of shape (R, O)."""
+    observations = np.empty((len(state.runs), settings.observation_size), np.float32)
+    observe_runs(state, settings.codes, settings.parts, observations)
+    return observations
+
+
+def observation_high(settings: EnvSettings) -> Float32Array:
+    """Return the upper bound of every entry of an observation, shape (O,)."""
+    bin_scale, highs = float(settings.codes["bin_scale"][0]), []
+    for name in settings.observation:
+        size = FEATURES[name].size(settings.capacity, settings.num_bins)
+        highs.append(np.full(size, FEATURES[name].high(bin_scale), np.float32))
+    return np.concatenate(highs)

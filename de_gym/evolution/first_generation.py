@@ -1,0 +1,192 @@
+"""How runs of the two-population shell begin: how many points, which ones, and what is remembered of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.evolution.chances import find_base, uniform_at
+from de_gym.evolution.run_features import find_diversity, find_top_spread
+from de_gym.evolution.top_and_front import (
+    FRONT,
+    MAIN,
+    MAIN_RATE,
+    MEMORY_SIZE,
+    RUN,
+    SMALLEST_SIZE,
+    SPARSE,
+    SPARSE_RATE,
+    SUCCESS,
+    TOP,
+    TwoPopulations,
+)
+from de_gym.machine.compiling import compiled
+from de_gym.machine.streams import KeyArray
+
+# Initial individuals per dimension: of L-SRTDE, and with the smallest budget for which these numbers were chosen.
+_SIZE_PER_DIMENSION, _SMALL_SIZE_PER_DIMENSION = 20.0, 8.0
+_SMALL_BUDGET_PER_DIMENSION = 200.0
+_RESIDUAL_SCALE = 1.2
+# However small the budget, there are so many individuals; and as large as they are, there are so many generations.
+_SMALLEST_START, _FEWEST_GENERATIONS = 8, 4
+
+# Before the first generation: success rate, and share of the trials that the sparse memory may have.
+_FIRST_SUCCESS_RATE, _FIRST_SPARSE_SHARE = 0.5, 0.5
+
+# Number of the streams of the initial points, before that of the first generation.
+_BEFORE_ALL = -1
+
+
+def initial_size(dimension: int, max_evaluations: int, residual: float = 0.0) -> int:
+    """Return how many points a run begins with: 20 per dimension, fewer for budgets below 3125 per dimension.
+
+    Then it grows with the cube root of the budget, from 8 per dimension at 200 evaluations per dimension, but is never
+    below 8 nor above a quarter of the budget. A residual from -1 to 1 multiplies it by exp(1.2 a).
+
+    >>> initial_size(30, 300_000), initial_size(10, 2000), initial_size(10, 40)
+    (600, 80, 10)
+    """
+    growth = math.cbrt(max_evaluations / (_SMALL_BUDGET_PER_DIMENSION * dimension))
+    planned = dimension * min(_SIZE_PER_DIMENSION, _SMALL_SIZE_PER_DIMENSION * growth)
+    size = max(round(planned * math.exp(_RESIDUAL_SCALE * residual)), _SMALLEST_START)
+    return min(size, max(max_evaluations // _FEWEST_GENERATIONS, _SMALLEST_START), max_evaluations)
+
+
+def draw_initial_points(
+    keys: KeyArray, sizes: IntArray, lower: FloatArray, upper: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """Return points uniform in each run's box, one run after another.
+
+    Args:
+        keys: What each run's random numbers follow from, shape (R,).
+        sizes: Number of points of each run, shape (R,).
+        lower: Lower bounds, shape (R, D).
+        upper: Upper bounds, shape (R, D).
+
+    Returns:
+        Points (T, D), and the ``starts`` (R + 1,) of each run's.
+    """
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    points = np.empty((starts[-1], lower.shape[1]))
+    _draw_points(keys, starts, lower, upper, points)
+    return points, starts
+
+
+@compiled
+def _draw_points(keys: KeyArray, starts: IntArray, lower: FloatArray, upper: FloatArray, points: FloatArray) -> None:
+    dimension = points.shape[1]
+    for index in range(len(keys)):
+        base, first = find_base(keys[index], _BEFORE_ALL, 0), starts[index]
+        for point in range(first, starts[index + 1]):
+            for j in range(dimension):
+                low, high = lower[index, j], upper[index, j]
+                points[point, j] = low + uniform_at(base, (point - first) * dimension + j) * (high - low)
+
+
+def start(
+    keys: KeyArray,
+    points: FloatArray,
+    starts: IntArray,
+    values: FloatArray,
+    max_evaluations: int | IntArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    *,
+    target_fitness: float | FloatArray = -np.inf,
+    capacity: int | None = None,
+) -> TwoPopulations:
+    """Return R runs at generation 0.
+
+    Args:
+        keys: What each run's random numbers follow from, shape (R,).
+        points: Initial points of all runs, shape (T, D); each inside the box of its run.
+        starts: Run r owns the points ``starts[r]`` to ``starts[r + 1]``, at least four, shape (R + 1,).
+        values: Their values, shape (T,); NaN counts as infinity.
+        max_evaluations: Budget of all runs or of each, the initial points included.
+        lower: Lower bounds, shape (R, D).
+        upper: Upper bounds, shape (R, D).
+        target_fitness: A run ends with the generation in which its best value falls below; -inf never does.
+        capacity: Individuals that the arrays have room for; as many as the largest run has by default. Runs that
+            replace others need the capacity of those.
+    """
+    sizes, capacity = _checked_sizes(keys, points, starts, values, max_evaluations, capacity)
+    num_runs, dimension = len(keys), points.shape[1]
+    if lower.shape != (num_runs, dimension) or upper.shape != lower.shape:
+        raise ValueError(f"Bounds must have shape ({num_runs}, {dimension}), got {lower.shape} and {upper.shape}.")
+    runs = np.zeros(num_runs, RUN)
+    runs["key"], runs["max_evaluations"], runs["target_fitness"] = keys, max_evaluations, target_fitness
+    runs["evaluations"] = runs["size"] = runs["initial_size"] = sizes
+    for name in ("success_rate", "recent_success_rate", "lasting_success_rate"):
+        runs[name] = _FIRST_SUCCESS_RATE
+    runs["sparse_share"], runs["basis_evaluations"] = _FIRST_SPARSE_SHARE, -1
+    memory = np.empty((num_runs, 2, MEMORY_SIZE))
+    memory[:, MAIN], memory[:, SPARSE] = MAIN_RATE, SPARSE_RATE
+    state = TwoPopulations(
+        runs=runs,
+        positions=np.zeros((num_runs, 3, capacity, dimension)),
+        rows=np.zeros((num_runs, 2, capacity), np.int64),
+        fitness=np.zeros((num_runs, 3, capacity)),
+        ranking=np.zeros((num_runs, capacity), np.int64),
+        successes=np.zeros((num_runs, capacity), SUCCESS),
+        memory=memory,
+        basis=np.tile(np.eye(dimension), (num_runs, 1, 1)),
+    )
+    _fill(state, np.array(points, np.float64), np.array(starts, np.int64), np.array(values, np.float64))
+    _measure(state, np.array(lower, np.float64), np.array(upper, np.float64))
+    return state
+
+
+def _checked_sizes(
+    keys: KeyArray,
+    points: FloatArray,
+    starts: IntArray,
+    values: FloatArray,
+    max_evaluations: int | IntArray,
+    capacity: int | None,
+) -> tuple[IntArray, int]:
+    """Return the number of each run's points, shape (R,), and the capacity."""
+    if points.ndim != 2 or values.shape != (len(points),):
+        raise ValueError(f"There must be one value per point, got {values.shape} values for {points.shape} points.")
+    if starts.shape != (len(keys) + 1,) or starts[0] != 0 or starts[-1] != len(points):
+        raise ValueError(f"`starts` must rise from 0 to {len(points)} over {len(keys)} runs, got {starts.tolist()}.")
+    sizes = np.diff(starts)
+    # Runs that can afford no trial need nobody to make it from.
+    is_spent = sizes == max_evaluations
+    if (sizes > max_evaluations).any() or (sizes < 1).any() or (sizes[~is_spent] < SMALLEST_SIZE).any():
+        raise ValueError(
+            f"Every run needs at least {SMALLEST_SIZE} initial points, but no more than its budget of "
+            f"{max_evaluations}, got {sizes.tolist()}."
+        )
+    largest = int(sizes.max())
+    if capacity is not None and capacity < largest:
+        raise ValueError(f"`capacity` must be at least {largest}, the size of the largest run, got {capacity}.")
+    return sizes, largest if capacity is None else capacity
+
+
+@compiled
+def _fill(state: TwoPopulations, points: FloatArray, starts: IntArray, values: FloatArray) -> None:
+    """Write the initial populations, top and front alike, best first."""
+    for index in range(len(state.runs)):
+        first, fitness = starts[index], values[starts[index] : starts[index + 1]]
+        for k in range(len(fitness)):
+            fitness[k] = fitness[k] if fitness[k] == fitness[k] else np.inf
+        order = np.argsort(fitness, kind="mergesort")
+        for rank in range(len(order)):
+            for population in (TOP, FRONT):
+                state.positions[index, population, rank] = points[first + order[rank]]
+                state.rows[index, population, rank] = rank
+                state.fitness[index, population, rank] = fitness[order[rank]]
+            state.ranking[index, rank] = rank
+        state.runs[index].best_fitness = fitness[order[0]]
+
+
+@compiled
+def _measure(state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> None:
+    """Note what features compare with."""
+    for index in range(len(state.runs)):
+        run = state.runs[index]
+        run.initial_diversity = find_diversity(index, state, lower[index], upper[index])
+        run.initial_spread = find_top_spread(index, state)

@@ -1,0 +1,204 @@
+"""Selection of the two-population shell: successes enter front in turn and top by value, and the rule adapts."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.evolution.top_and_front import (
+    FRONT,
+    MAIN,
+    MAIN_RATE,
+    MEMORY_SIZE,
+    POOL,
+    SPARSE,
+    TOP,
+    Run,
+    RunArray,
+    Trials,
+    TwoPopulations,
+    plan_size,
+)
+from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.ordering import rank_by_fitness
+
+# What the moving averages of the success rate keep of their last value.
+_KEPT_RECENTLY, _KEPT_LASTINGLY = 0.9, 0.98
+
+# The share of the sparse memory adapts slowly, and neither kind of trial ever dies out.
+_KEPT_SHARE, _SMALLEST_SHARE = 0.9, 0.1
+
+
+@shared
+def select_run(index: int, state: TwoPopulations, parameter: Run, trials: Trials, values: FloatArray) -> None:
+    """Let the trials of run ``index`` compete, given the values (T,) of all trials; then end its generation if due."""
+    run, first, end = state.runs[index], trials.starts[index], trials.starts[index + 1]
+    if first == end:
+        return
+    for trial in range(first, end):
+        run.num_sparse += trials.memories[trial] == SPARSE
+        # What is not a number is worse than any.
+        value = values[trial] if values[trial] == values[trial] else np.inf
+        if value <= state.fitness[index, FRONT, trials.targets[trial]]:
+            _admit(index, state, trials, trial, value)
+    run.part += 1
+    run.num_made += end - first
+    run.evaluations += end - first
+    if run.num_made == run.size or run.evaluations == run.max_evaluations:
+        _end_generation(index, state, parameter)
+
+
+@inlined
+def _admit(index: int, state: TwoPopulations, trials: Trials, trial: int, value: float) -> None:
+    """Let a success take the next slot of front, and a row of the pool."""
+    run, fitness, target = state.runs[index], state.fitness[index], trials.targets[trial]
+    # NOTE: the official program computes the gain after the success has entered front, so one that takes the slot of
+    # its own target gains nothing; and so do ours. Gains that are not finite would swallow all others.
+    gain = fitness[FRONT, target] - value
+    success = state.successes[index, run.pool_size]
+    success.gain = 0.0 if run.cursor == target or not math.isfinite(gain) else gain
+    success.rate, success.memory = trials.rates[trial], trials.memories[trial]
+    state.positions[index, FRONT, state.rows[index, FRONT, run.cursor]] = trials.points[trial]
+    state.positions[index, POOL, run.pool_size] = trials.points[trial]
+    fitness[FRONT, run.cursor] = fitness[POOL, run.pool_size] = value
+    run.cursor = (run.cursor + 1) % run.size
+    run.pool_size += 1
+
+
+@shared
+def _end_generation(index: int, state: TwoPopulations, parameter: Run) -> None:
+    """Adapt the rule, let both populations shrink, and top take in the pool."""
+    run, successes = state.runs[index], state.successes[index]
+    successes = successes[: run.pool_size]
+    for kind in (MAIN, SPARSE):
+        slot = run.memory_slots[kind]
+        run.memory_slots[kind] = _remember(state.memory[index, kind], slot, successes, kind)
+    run.sparse_share = _share_of_sparse(run, successes)
+    run.num_successes = run.pool_size
+    run.success_rate = run.pool_size / run.size
+    run.recent_success_rate += (1.0 - _KEPT_RECENTLY) * (run.success_rate - run.recent_success_rate)
+    run.lasting_success_rate += (1.0 - _KEPT_LASTINGLY) * (run.success_rate - run.lasting_success_rate)
+    next_size = plan_size(run, parameter.size_factor)
+    order = rank_by_fitness(state.fitness[index, POOL, : run.pool_size])
+    _rank_front(index, state, order)
+    if next_size < run.size:
+        _shrink_front(state.ranking[index], state.fitness[index, FRONT], state.rows[index, FRONT], run.size, next_size)
+    _update_top(index, state, order, next_size)
+    run.size, run.cursor = next_size, run.cursor % next_size
+    run.part, run.num_made, run.num_sparse, run.pool_size = 0, 0, 0, 0
+    run.generation += 1
+    best = state.fitness[index, TOP, 0]
+    run.stagnation = 0 if best < run.best_fitness else run.stagnation + 1
+    run.best_fitness = best
+
+
+@inlined
+def _find_largest_gain(successes: RunArray) -> float:
+    largest = 0.0
+    for k in range(len(successes)):
+        largest = max(largest, successes[k].gain)
+    return largest
+
+
+@inlined
+def _remember(memory: FloatArray, slot: int, successes: RunArray, kind: int) -> int:
+    """Move one slot of a memory (MEMORY_SIZE,) halfway to the Lehmer mean of its successes' rates, weighted by gain.
+
+    Where nothing was gained, the official program says 1 for the mean; the sparse memory then stays what it is.
+
+    Returns:
+        The slot to be moved next.
+    """
+    # Relative to the largest, so that sums of huge gains stay finite.
+    largest, num_successes, plain, squared = _find_largest_gain(successes), 0, 0.0, 0.0
+    for k in range(len(successes)):
+        if successes[k].memory == kind:
+            weight = successes[k].gain / largest if largest > 0.0 else 0.0
+            num_successes += 1
+            plain += weight * successes[k].rate
+            squared += weight * successes[k].rate * successes[k].rate
+    if num_successes == 0 or (kind == SPARSE and plain == 0.0):
+        return slot
+    memory[slot] = 0.5 * (memory[slot] + (squared / plain if plain > 0.0 else MAIN_RATE))
+    return (slot + 1) % MEMORY_SIZE
+
+
+@inlined
+def _share_of_sparse(run: Run, successes: RunArray) -> float:
+    """Return the sparse memory's share of the trials, moved towards its share of the gain per trial."""
+    largest, num_main = _find_largest_gain(successes), run.num_made - run.num_sparse
+    if run.num_sparse == 0 or num_main == 0 or largest == 0.0:
+        return float(run.sparse_share)
+    main_gain, sparse_gain = 0.0, 0.0
+    for k in range(len(successes)):
+        if successes[k].memory == SPARSE:
+            sparse_gain += successes[k].gain / largest / run.num_sparse
+        else:
+            main_gain += successes[k].gain / largest / num_main
+    deserved = sparse_gain / (sparse_gain + main_gain)
+    moved = _KEPT_SHARE * run.sparse_share + (1.0 - _KEPT_SHARE) * deserved
+    return float(min(max(moved, _SMALLEST_SHARE), 1.0 - _SMALLEST_SHARE))
+
+
+@inlined
+def _rank_front(index: int, state: TwoPopulations, order: IntArray) -> None:
+    """Merge the slots that kept their individual, in their old order, with those of the pool, whose order is given."""
+    run, ranking, fitness = state.runs[index], state.ranking[index], state.fitness[index]
+    size, num_successes = run.size, len(order)
+    first_slot = (run.cursor - num_successes) % size
+    merged, taken, rank = np.empty(size, np.int64), 0, 0
+    for old_rank in range(size):
+        slot = ranking[old_rank]
+        if (slot - first_slot) % size >= num_successes:
+            while taken < num_successes and fitness[POOL, order[taken]] < fitness[FRONT, slot]:
+                merged[rank] = (first_slot + order[taken]) % size
+                taken, rank = taken + 1, rank + 1
+            merged[rank] = slot
+            rank += 1
+    for k in range(taken, num_successes):
+        merged[rank] = (first_slot + order[k]) % size
+        rank += 1
+    ranking[:size] = merged
+
+
+@inlined
+def _shrink_front(ranking: IntArray, fitness: FloatArray, rows: IntArray, size: int, next_size: int) -> None:
+    """Remove the worst of front and close the gaps they leave: the others keep their order."""
+    stays = np.ones(size, np.bool_)
+    for rank in range(next_size, size):
+        stays[ranking[rank]] = False
+    renumbered, next_slot = np.empty(size, np.int64), 0
+    for slot in range(size):
+        renumbered[slot] = next_slot
+        if stays[slot]:
+            fitness[next_slot], rows[next_slot] = fitness[slot], rows[slot]
+            next_slot += 1
+    for rank in range(next_size):
+        ranking[rank] = renumbered[ranking[rank]]
+
+
+@inlined
+def _update_top(index: int, state: TwoPopulations, order: IntArray, next_size: int) -> None:
+    """Keep the best of top and pool; where values are equal, the older individual is the better one."""
+    fitness, offered, rows = state.fitness[index, TOP], state.fitness[index, POOL], state.rows[index, TOP]
+    num_kept, num_entering = 0, 0
+    while num_kept + num_entering < next_size:
+        if num_entering < len(order) and offered[order[num_entering]] < fitness[num_kept]:
+            num_entering += 1
+        else:
+            num_kept += 1
+    # Whoever enters takes the row of one who leaves.
+    freed = rows[num_kept : num_kept + num_entering].copy()
+    for k in range(num_entering):
+        state.positions[index, TOP, freed[k]] = state.positions[index, POOL, order[k]]
+    for rank in range(next_size - 1, -1, -1):
+        if num_entering == 0:
+            break
+        if num_kept > 0 and fitness[num_kept - 1] > offered[order[num_entering - 1]]:
+            num_kept -= 1
+            fitness[rank], rows[rank] = fitness[num_kept], rows[num_kept]
+        else:
+            num_entering -= 1
+            fitness[rank], rows[rank] = offered[order[num_entering]], freed[num_entering]

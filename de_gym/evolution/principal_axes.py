@@ -1,0 +1,115 @@
+"""The axes along which a population is spread, and crossover along them.
+
+Covariance and axes are computed by plain loops in a fixed order: those of a linear algebra library may give other
+bits on another machine.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.machine.compiling import inlined, shared
+
+if TYPE_CHECKING:
+    from de_gym.machine.lanes import Pointer
+
+# Any orthonormal basis will do for crossover, and axes move slowly: a few sweeps from the last ones are enough.
+_MAX_SWEEPS = 3
+# Covariances that count as zero beside the variances of their coordinates.
+_NEGLIGIBLE = 1e-6
+
+
+@shared
+def turn_axes(basis: FloatArray, positions: FloatArray, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+    """Turn the axes (D, D), one per row, towards the principal ones of some individuals, in units of the box.
+
+    Args:
+        basis: Overwritten; orthonormal before and after.
+        positions: Shape (C, D).
+        rows: Rows of the individuals, shape (K,).
+        lower: Lower bounds, shape (D,).
+        upper: Upper bounds, shape (D,).
+    """
+    covariance = _find_covariance(basis, positions, rows, lower, upper)
+    for _ in range(_MAX_SWEEPS):
+        if not _sweep(covariance, basis):
+            return
+
+
+@inlined
+def _find_covariance(
+    basis: FloatArray, positions: FloatArray, rows: IntArray, lower: FloatArray, upper: FloatArray
+) -> FloatArray:
+    """Return the covariance of the individuals' coordinates along the axes of the basis, shape (D, D)."""
+    dimension, count = basis.shape[0], len(rows)
+    scaled, along, mean = np.empty(dimension), np.empty((count, dimension)), np.zeros(dimension)
+    for k in range(count):
+        for j in range(dimension):
+            scaled[j] = (positions[rows[k], j] - lower[j]) / (upper[j] - lower[j])
+        for axis in range(dimension):
+            coordinate = 0.0
+            for j in range(dimension):
+                coordinate += basis[axis, j] * scaled[j]
+            along[k, axis] = coordinate
+            mean[axis] += coordinate / count
+    covariance = np.zeros((dimension, dimension))
+    for k in range(count):
+        for axis in range(dimension):
+            offset = along[k, axis] - mean[axis]
+            for other in range(dimension):
+                covariance[axis, other] += offset * (along[k, other] - mean[other])
+    return covariance
+
+
+@inlined
+def _sweep(matrix: FloatArray, basis: FloatArray) -> bool:
+    """Rotate every pair of axes so that their covariance vanishes (cyclic Jacobi); return whether any was turned."""
+    dimension, has_turned = matrix.shape[0], False
+    for p in range(dimension - 1):
+        for q in range(p + 1, dimension):
+            limit = _NEGLIGIBLE * math.sqrt(matrix[p, p] * matrix[q, q])
+            if abs(matrix[p, q]) > limit:
+                has_turned = True
+                ratio = (matrix[q, q] - matrix[p, p]) / (2.0 * matrix[p, q])
+                tangent = math.copysign(1.0, ratio) / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))
+                cosine = 1.0 / math.sqrt(tangent * tangent + 1.0)
+                _rotate_rows(matrix, p, q, cosine, tangent * cosine)
+                _rotate_rows(matrix.T, p, q, cosine, tangent * cosine)
+                _rotate_rows(basis, p, q, cosine, tangent * cosine)
+    return has_turned
+
+
+@inlined
+def _rotate_rows(matrix: FloatArray, p: int, q: int, cosine: float, sine: float) -> None:
+    for j in range(matrix.shape[1]):
+        one, other = matrix[p, j], matrix[q, j]
+        matrix[p, j], matrix[q, j] = cosine * one - sine * other, sine * one + cosine * other
+
+
+@inlined
+def cross_along_axes(
+    move: Pointer[float], axes: Pointer[float], dimension: int, uniforms: Pointer[float], drawn: int, rate: float
+) -> None:
+    """Write those parts of a move that lie along the axes whose uniform does not exceed the rate.
+
+    Args:
+        move: The move, followed by as much memory that receives its parts.
+        axes: One axis per row, shape (D, D).
+        dimension: Number of coordinates D.
+        uniforms: The uniform of the first axis is ``uniforms[drawn]``.
+        drawn: See there.
+        rate: Crossover rate.
+    """
+    for j in range(dimension):
+        move[dimension + j] = 0.0
+    for axis in range(dimension):
+        if uniforms[drawn + axis] <= rate:
+            length = 0.0
+            for j in range(dimension):
+                length += axes[axis * dimension + j] * move[j]
+            for j in range(dimension):
+                move[dimension + j] += length * axes[axis * dimension + j]

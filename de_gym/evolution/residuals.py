@@ -1,0 +1,80 @@
+"""What may be controlled in the two-population shell: residuals around the rule of L-SRTDE, all of them 0.
+
+A residual is a number a in [-1, 1], one per control, run and generation. Zero leaves every parameter bit for bit what
+the success-rate rule says.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from de_gym.arrays import FloatArray
+from de_gym.evolution.top_and_front import Run, RunArray
+from de_gym.machine.compiling import compiled, inlined
+
+
+class Control(NamedTuple):
+    """One number that a controller sets.
+
+    Attributes:
+        name: Its field in ``PARAMETERS``.
+        meaning: What the parameter does.
+        formula: The parameter as a function of a, with SR the success rate of the last generation.
+    """
+
+    name: str
+    meaning: str
+    formula: str
+
+
+CONTROLS = (
+    Control("mean_scale_factor", "mean of the normal distribution of F", "0.4 + 0.25 tanh(5 SR) + 0.3 a"),
+    Control("scale_factor_spread", "its standard deviation", "0.02 exp(3 a)"),
+    Control("pbest_share", "share of top that counts as p-best", "0.7 exp(-7 SR) exp(1.5 a)"),
+    Control("rank_pressure", "how steeply the choice of r1 falls with its rank in front", "3 exp(1.2 a)"),
+    Control("crossover_shift", "added to the memory's mean of CR", "0.3 a"),
+    Control("crossover_spread", "standard deviation of CR", "0.05 exp(2.5 a)"),
+    Control("pbest_weight", "factor of F in front of the p-best difference", "exp(0.6 a)"),
+    Control("size_factor", "stretches what the linear plan leaves above the smallest size", "exp(1.2 a)"),
+    Control("eigenvector_probability", "crossover along the axes of the better half of top", "max(0, a)"),
+    Control("triple_probability", "base and difference from p-best, r1 and r2 in order of value", "max(0, a)"),
+    Control("noise_probability", "Cauchy noise on the coordinates that were not crossed", "max(0, a)"),
+    Control("sparse_probability", "lets a trial draw CR from the sparse memory, if that has earned it", "max(0, a)"),
+    Control("midpoint_probability", "outside coordinates go halfway to the bound instead of anywhere", "max(0, a)"),
+)
+
+PARAMETERS = np.dtype([(control.name, "f8") for control in CONTROLS], align=True)
+
+# Residuals reach this far, in both directions.
+LARGEST_RESIDUAL = 1.0
+
+
+@compiled
+def set_parameters(runs: RunArray, residuals: FloatArray) -> RunArray:
+    """Return the parameters of each run's next generation, dtype ``PARAMETERS``, given residuals (R, A)."""
+    parameters = np.empty(len(runs), PARAMETERS)
+    for index in range(len(runs)):
+        _follow_rule(runs[index], residuals[index], parameters[index])
+    return parameters
+
+
+@inlined
+def _follow_rule(run: Run, residual: FloatArray, parameter: Run) -> None:
+    """Write one run's parameters, as ``CONTROLS`` says."""
+    rate = run.success_rate
+    parameter.mean_scale_factor = 0.4 + 0.25 * math.tanh(5.0 * rate) + 0.3 * residual[0]
+    parameter.scale_factor_spread = 0.02 * math.exp(3.0 * residual[1])
+    parameter.pbest_share = 0.7 * math.exp(-7.0 * rate) * math.exp(1.5 * residual[2])
+    parameter.rank_pressure = 3.0 * math.exp(1.2 * residual[3])
+    parameter.crossover_shift = 0.3 * residual[4]
+    parameter.crossover_spread = 0.05 * math.exp(2.5 * residual[5])
+    parameter.pbest_weight = math.exp(0.6 * residual[6])
+    parameter.size_factor = math.exp(1.2 * residual[7])
+    parameter.eigenvector_probability = max(0.0, residual[8])
+    parameter.triple_probability = max(0.0, residual[9])
+    parameter.noise_probability = max(0.0, residual[10])
+    parameter.sparse_probability = max(0.0, residual[11])
+    parameter.midpoint_probability = max(0.0, residual[12])

@@ -1,0 +1,174 @@
+"""The memory of R runs with two populations: *top*, the best points found, and *front*, the newest successes.
+
+A generation makes as many trials as front has individuals, in a few parts: successes enter front after each part, so
+that later parts can build on them, and top at the end, until when they wait in a *pool*. Capacities never change; how
+many individuals are alive is a field of each run.
+
+Reference: Stanovov and Semenkin, "Success rate-based adaptive differential evolution L-SRTDE for CEC 2024
+competition" (2024).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.machine.compiling import compiled, inlined
+
+# Second index within ``positions`` and ``fitness``; ``rows`` has the first two only.
+TOP, FRONT, POOL = range(3)
+
+# Second index within ``memory``: crossover rates of L-SRTDE, and of the trials that change few coordinates.
+MAIN, SPARSE = range(2)
+
+MEMORY_SIZE = 5
+MAIN_RATE, SPARSE_RATE = 1.0, 0.2
+
+# What every population shrinks to: target, p-best, r1 and r2 may all be different individuals.
+SMALLEST_SIZE = 4
+
+# NOTE: the official program lets every success enter front at once. Parts of this size end alike, and can be evaluated
+# in parallel; whole generations converge visibly later.
+PARTS_PER_GENERATION = 4
+SMALLEST_PART = 8
+
+RUN = np.dtype(
+    [
+        ("key", "u8"),  # what the run's random numbers follow from
+        ("generation", "i8"),  # since the initial population
+        ("evaluations", "i8"),
+        ("max_evaluations", "i8"),
+        ("target_fitness", "f8"),  # ends the run when its best value lies below; -inf never does
+        ("initial_size", "i8"),
+        ("size", "i8"),  # of top and of front
+        ("part", "i8"),  # parts of the current generation that were made, as the next three
+        ("num_made", "i8"),  # trials
+        ("num_sparse", "i8"),  # trials whose crossover rate came from the sparse memory
+        ("pool_size", "i8"),  # successes
+        ("cursor", "i8"),  # slot of front that the next success takes
+        ("memory_slots", "i8", 2),  # slot of each memory of crossover rates that is updated next
+        ("num_successes", "i8"),  # in the last generation, as the success rate
+        ("success_rate", "f8"),
+        ("recent_success_rate", "f8"),  # moving averages, of about the last 10 and the last 50 generations
+        ("lasting_success_rate", "f8"),
+        ("best_fitness", "f8"),
+        ("stagnation", "i8"),  # generations without a new best value
+        ("initial_diversity", "f8"),  # of front
+        ("initial_spread", "f8"),  # of top, median minus best
+        ("sparse_share", "f8"),  # of the trials, when as many as deserve it take their rate from the sparse memory
+        ("basis_evaluations", "i8"),  # evaluations when the basis was last turned; -1 before
+    ],
+    align=True,
+)
+
+# A success that waits in the pool: by how much it was better, in which share of its coordinates it was crossed, and
+# where its crossover rate came from.
+SUCCESS = np.dtype([("gain", "f8"), ("rate", "f8"), ("memory", "i8")], align=True)
+
+RunArray: TypeAlias = NDArray[np.void]
+# One record of such an array; numba knows its fields, a type checker cannot.
+Run: TypeAlias = Any
+
+
+class TwoPopulations(NamedTuple):
+    """Everything that R runs remember from one generation to the next; the runs are the first axis of every array.
+
+    Individuals stay in their rows. Rank k of top is row ``rows[r, TOP, k]``; slot s of front is ``rows[r, FRONT, s]``;
+    the pool fills its rows one after another.
+
+    Attributes:
+        runs: The numbers of each run, dtype ``RUN``, shape (R,).
+        positions: Rows of top, front and pool, shape (R, 3, C, D).
+        rows: Row of each rank of top and of each slot of front, shape (R, 2, C).
+        fitness: Value of each rank of top, ascending, each slot of front and each row of the pool, shape (R, 3, C).
+        ranking: Slot of front of each rank, best first, when the generation began, shape (R, C).
+        successes: What is known of each row of the pool, dtype ``SUCCESS``, shape (R, C).
+        memory: Crossover rates to draw around, main and sparse, shape (R, 2, MEMORY_SIZE).
+        basis: Orthonormal axes of top in units of the box, one per row, shape (R, D, D).
+    """
+
+    runs: RunArray
+    positions: FloatArray
+    rows: IntArray
+    fitness: FloatArray
+    ranking: IntArray
+    successes: RunArray
+    memory: FloatArray
+    basis: FloatArray
+
+
+class Trials(NamedTuple):
+    """The points that R runs want evaluated, those of all runs one after another, and what selection has to know.
+
+    Attributes:
+        points: Shape (T, D).
+        starts: Run r owns the points ``starts[r]`` to ``starts[r + 1]``, shape (R + 1,).
+        targets: Slot of front that each trial competes with, shape (T,).
+        rates: Share of the coordinates in which each trial was crossed, shape (T,).
+        memories: Where its crossover rate came from, MAIN or SPARSE, shape (T,).
+    """
+
+    points: FloatArray
+    starts: IntArray
+    targets: IntArray
+    rates: FloatArray
+    memories: IntArray
+
+
+@compiled
+def make_trials(starts: IntArray, dimension: int) -> Trials:
+    """Return memory for the trials of R runs."""
+    count = starts[-1]
+    points, integers = np.empty((count, dimension)), np.empty((2, count), np.int64)
+    return Trials(points, starts, integers[0], np.empty(count), integers[1])
+
+
+@inlined
+def num_trials(run: Run) -> int:
+    """Return how many trials the next part of the run's generation has: 0 once it has reached its target or budget."""
+    if run.best_fitness < run.target_fitness:
+        return 0
+    part = max(SMALLEST_PART, -(-run.size // PARTS_PER_GENERATION))
+    return int(min(part, run.size - run.num_made, run.max_evaluations - run.evaluations))
+
+
+@compiled
+def find_starts(runs: RunArray, begins: bool) -> IntArray:
+    """Return ``starts`` of the trials that each run makes next, shape (R + 1,).
+
+    Args:
+        runs: Dtype ``RUN``, shape (R,).
+        begins: Whether runs begin a generation; otherwise only those make trials that are in the middle of one.
+    """
+    starts = np.empty(len(runs) + 1, np.int64)
+    starts[0] = 0
+    for index in range(len(runs)):
+        makes_some = begins or runs[index].part > 0
+        starts[index + 1] = starts[index] + (num_trials(runs[index]) if makes_some else 0)
+    return starts
+
+
+@compiled
+def slice_runs(state: TwoPopulations, first: int, end: int) -> TwoPopulations:
+    """Return the runs from ``first`` up to ``end``, which share their memory with the state."""
+    return TwoPopulations(
+        state.runs[first:end],
+        state.positions[first:end],
+        state.rows[first:end],
+        state.fitness[first:end],
+        state.ranking[first:end],
+        state.successes[first:end],
+        state.memory[first:end],
+        state.basis[first:end],
+    )
+
+
+@inlined
+def plan_size(run: Run, factor: float) -> int:
+    """Return the size of both populations after the generation: linear in evaluations, stretched, never growing."""
+    linear = int((SMALLEST_SIZE - run.initial_size) / run.max_evaluations * run.evaluations + run.initial_size)
+    stretched = int(SMALLEST_SIZE + (linear - SMALLEST_SIZE) * factor)
+    return int(min(run.size, max(SMALLEST_SIZE, stretched)))

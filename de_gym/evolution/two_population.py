@@ -1,0 +1,231 @@
+"""The two-population shell: L-SRTDE, winner of CEC'24, with every parameter of its rule open to control.
+
+Use, where problems are Python functions::
+
+    points, starts = draw_initial_points(keys, sizes, lower, upper)
+    state = start(keys, points, starts, evaluate(points, starts), max_evaluations, lower, upper)
+    while not has_ended(state).all():
+        parameters = set_parameters(state.runs, residuals)       # of zeros: L-SRTDE itself
+        trials = breed(state, parameters, lower, upper)
+        while len(trials.points):                                # a generation has a few parts
+            select(state, parameters, trials, evaluate(trials.points, trials.starts))
+            trials = breed(state, parameters, lower, upper, begins=False)
+        features = observe(state, lower, upper)
+
+``advance`` is the body of that loop for any problems, in one call where they are compiled. A run's future depends on
+its own state, residuals and problem alone; one that has ended stays what it is.
+
+Reference: Stanovov and Semenkin, "Success rate-based adaptive differential evolution L-SRTDE for CEC 2024
+competition" (2024).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from de_gym.evolution.first_generation import draw_initial_points, initial_size, start
+from de_gym.evolution.front_breeding import breed_run, make_breeding_space
+from de_gym.evolution.front_selection import select_run
+from de_gym.evolution.residuals import CONTROLS, LARGEST_RESIDUAL, PARAMETERS, set_parameters
+from de_gym.evolution.run_features import FEATURES, LARGEST_FEATURE, observe_run
+from de_gym.evolution.top_and_front import (
+    PARTS_PER_GENERATION,
+    RunArray,
+    Trials,
+    TwoPopulations,
+    find_starts,
+    make_trials,
+    slice_runs,
+)
+from de_gym.machine.compiling import compiled
+from de_gym.machine.kernel import evaluate_programs
+from de_gym.problems import ProblemBatch
+
+__all__ = [
+    "CONTROLS",
+    "FEATURES",
+    "LARGEST_FEATURE",
+    "PARAMETERS",
+    "Trials",
+    "TwoPopulations",
+    "advance",
+    "breed",
+    "draw_initial_points",
+    "has_ended",
+    "initial_size",
+    "observe",
+    "select",
+    "set_parameters",
+    "start",
+]
+
+# Runs are advanced together while a part of their generations has no more trials than this: they stay in the
+# processor's caches from breeding to selection, and those of one problem share the lanes of the evaluation.
+_TRIALS_AT_ONCE = 256
+
+
+def has_ended(state: TwoPopulations) -> BoolArray:
+    """Return whether each run has spent its budget or reached its target, shape (R,)."""
+    starts = find_starts(state.runs, True)
+    return np.equal(starts[1:], starts[:-1])
+
+
+def breed(
+    state: TwoPopulations, parameters: RunArray, lower: FloatArray, upper: FloatArray, begins: bool = True
+) -> Trials:
+    """Return the next trials of R runs, a part of a generation each.
+
+    Args:
+        state: R runs.
+        parameters: What ``set_parameters`` returned when the generation began, shape (R,).
+        lower: Lower bounds, shape (R, D).
+        upper: Upper bounds, shape (R, D).
+        begins: Whether runs begin a generation; otherwise those that have completed theirs make no trials.
+    """
+    _check_parameters(state, parameters)
+    lower, upper = _checked_bounds(state, lower, upper)
+    trials = make_trials(find_starts(state.runs, begins), lower.shape[1])
+    _breed_runs(state, parameters, lower, upper, trials)
+    return trials
+
+
+def select(state: TwoPopulations, parameters: RunArray, trials: Trials, values: FloatArray) -> None:
+    """Turn R runs into what they are after these trials, whose values (T,) are given; NaN counts as infinity."""
+    _check_parameters(state, parameters)
+    values = np.array(values, np.float64)
+    if values.shape != (len(trials.points),) or len(trials.starts) != len(state.runs) + 1:
+        raise ValueError(f"There must be one value per trial, got {values.shape} for {len(trials.points)} trials.")
+    _select_runs(state, parameters, trials, values)
+
+
+def observe(state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> Float32Array:
+    """Return the ``FEATURES`` of R runs, shape (R, K)."""
+    features = np.empty((len(state.runs), len(FEATURES)), np.float32)
+    _observe_runs(state, *_checked_bounds(state, lower, upper), features)
+    return features
+
+
+def advance(state: TwoPopulations, problems: ProblemBatch, residuals: FloatArray) -> Float32Array:
+    """Turn R runs into what they are a generation later, and return their ``FEATURES``, shape (R, K).
+
+    Args:
+        state: R runs, none in the middle of a generation.
+        problems: One per run.
+        residuals: One number for each of the ``CONTROLS``, clipped to [-1, 1], shape (R, A). Zeros are L-SRTDE.
+    """
+    residuals = _checked_residuals(state, residuals)
+    lower, upper = _checked_bounds(state, problems.lower, problems.upper)
+    features = np.empty((len(state.runs), len(FEATURES)), np.float32)
+    if problems.programs is not None:
+        _advance_runs(state, residuals, lower, upper, *problems.programs, features)
+        return features
+    parameters = set_parameters(state.runs, residuals)
+    trials = breed(state, parameters, lower, upper)
+    while len(trials.points):
+        select(state, parameters, trials, problems.evaluate_ragged(trials.points, trials.starts))
+        trials = breed(state, parameters, lower, upper, begins=False)
+    _observe_runs(state, lower, upper, features)
+    return features
+
+
+def _check_parameters(state: TwoPopulations, parameters: RunArray) -> None:
+    if parameters.dtype != PARAMETERS or parameters.shape != state.runs.shape:
+        raise ValueError(f"`parameters` must be what `set_parameters` returns for {len(state.runs)} runs.")
+
+
+def _checked_bounds(state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+    shape = len(state.runs), state.positions.shape[-1]
+    if lower.shape != shape or upper.shape != shape:
+        raise ValueError(f"Bounds must have shape {shape}, got {lower.shape} and {upper.shape}.")
+    return np.require(lower, np.float64, ["C", "W"]), np.require(upper, np.float64, ["C", "W"])
+
+
+def _checked_residuals(state: TwoPopulations, residuals: FloatArray) -> FloatArray:
+    shape, numbers = (len(state.runs), len(CONTROLS)), np.asarray(residuals, np.float64)
+    if numbers.shape != shape:
+        raise ValueError(f"`residuals` must have shape {shape}, one per run and control, got {numbers.shape}.")
+    if np.isnan(numbers).any():
+        raise ValueError("`residuals` must be numbers, got NaN.")
+    return np.clip(numbers, -LARGEST_RESIDUAL, LARGEST_RESIDUAL)
+
+
+@compiled
+def _breed_runs(
+    state: TwoPopulations, parameters: RunArray, lower: FloatArray, upper: FloatArray, trials: Trials
+) -> None:
+    space = make_breeding_space(_find_largest(trials.starts), lower.shape[1])
+    for index in range(len(state.runs)):
+        breed_run(index, state, parameters[index], lower, upper, trials, space)
+
+
+@compiled
+def _find_largest(starts: IntArray) -> int:
+    """Return the number of trials of the run that has most."""
+    largest = 0
+    for index in range(len(starts) - 1):
+        largest = max(largest, starts[index + 1] - starts[index])
+    return largest
+
+
+@compiled
+def _take_memory(memory: Trials, starts: IntArray) -> Trials:
+    """Return trials that are written into the first part of ``memory``."""
+    end = starts[-1]
+    return Trials(memory.points[:end], starts, memory.targets[:end], memory.rates[:end], memory.memories[:end])
+
+
+@compiled
+def _select_runs(state: TwoPopulations, parameters: RunArray, trials: Trials, values: FloatArray) -> None:
+    for index in range(len(state.runs)):
+        select_run(index, state, parameters[index], trials, values)
+
+
+@compiled
+def _observe_runs(state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array) -> None:
+    for index in range(len(state.runs)):
+        observe_run(index, state, lower, upper, features[index])
+
+
+@compiled
+def _advance_runs(
+    state: TwoPopulations,
+    residuals: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    entries: IntArray,
+    instructions: IntArray,
+    data: FloatArray,
+    features: Float32Array,
+) -> None:
+    """Do what ``advance`` says where the problems of all runs are compiled, a few runs at a time."""
+    parameters, starts = set_parameters(state.runs, residuals), find_starts(state.runs, True)
+    num_runs, dimension = lower.shape
+    largest = _find_largest(starts)
+    space = make_breeding_space(largest, dimension)
+    memory = make_trials(np.array([0, _TRIALS_AT_ONCE + largest]), dimension)
+    values = np.empty(len(memory.points))
+    first = 0
+    while first < num_runs:
+        end = first + 1
+        while end < num_runs and starts[end + 1] - starts[first] <= _TRIALS_AT_ONCE:
+            end += 1
+        some, low, high = slice_runs(state, first, end), lower[first:end], upper[first:end]
+        for part in range(PARTS_PER_GENERATION):
+            part_starts = find_starts(some.runs, part == 0)
+            count = part_starts[-1]
+            trials = Trials(
+                memory.points[:count],
+                part_starts,
+                memory.targets[:count],
+                memory.rates[:count],
+                memory.memories[:count],
+            )
+            for index in range(end - first):
+                breed_run(index, some, parameters[first + index], low, high, trials, space)
+            evaluate_programs(trials.points, part_starts, entries[first:end], instructions, data, values)
+            for index in range(end - first):
+                select_run(index, some, parameters[first + index], trials, values)
+        for index in range(end - first):
+            observe_run(index, some, low, high, features[first + index])
+        first = end
