@@ -224,8 +224,10 @@ class HSES(Optimizer):
         is_cma = _is_cma(self._state.stage)
         bests = generation_bests(trials.starts, values)
         sampling, strategies = np.flatnonzero(asked & ~is_cma), np.flatnonzero(asked & is_cma)
-        self._tell_sampling(sampling, trials.starts, values, bests)
-        self._tell_cma(strategies, trials.starts, values, bests)
+        if len(sampling):
+            self._tell_sampling(sampling, trials.starts, values, bests)
+        if len(strategies):
+            self._tell_cma(strategies, trials.starts, values, bests)
         cma_size, size = self._num_cma_samples, self.settings.num_samples
         self._runs["size"] = np.where(_is_cma(self._state.stage), cma_size, size)
 
@@ -238,17 +240,18 @@ class HSES(Optimizer):
             (~is_refining & ~is_first, self._weights),
             (is_refining, self._refining_weights),
         ):
-            fit_models(runs[chosen], starts, self._points, values, weights, state.mean, state.deviation)
+            if chosen.any():
+                fit_models(runs[chosen], starts, self._points, values, weights, state.mean, state.deviation)
         # The generation of uniform points is the first of the last phase, but is not counted in the first phase.
         self._watch_progress(runs, bests[runs], generation + is_refining, is_refining)
-        lengths = (settings.apart, settings.together, settings.near, settings.far, settings.frozen_spread)
-        begins = runs[is_refining & (generation == 0)]
-        freeze_models(begins, state.results, state.result_values, state.mean, state.deviation, lengths)
+        if len(begins := runs[is_refining & (generation == 0)]):
+            lengths = (settings.apart, settings.together, settings.near, settings.far, settings.frozen_spread)
+            freeze_models(begins, state.results, state.result_values, state.mean, state.deviation, lengths)
         state.generation[runs] += 1
-        finished = runs[~is_refining & (generation == settings.num_generations)]
-        state.results[finished] = self._scale_best(finished)[:, None, :]
-        state.result_values[finished] = self._runs["best_fitness"][finished, None]
-        self._begin_cma(finished, FIRST_CMA)
+        if len(finished := runs[~is_refining & (generation == settings.num_generations)]):
+            state.results[finished] = self._scale_best(finished)[:, None, :]
+            state.result_values[finished] = self._runs["best_fitness"][finished, None]
+            self._begin_cma(finished, FIRST_CMA)
 
     def _watch_progress(self, runs: IntArray, bests: FloatArray, number: IntArray, may_recover: BoolArray) -> None:
         """Note the best of generation ``number`` (from 1), and let deviations shrink where progress has stalled."""
@@ -307,6 +310,8 @@ class HSES(Optimizer):
         allowed = self.settings.cma_fraction * self._runs["max_evaluations"][runs]
         finished = (change < self.settings.cma_tolerance) | (spent >= allowed)
         state.previous_best[runs] = best
+        if not finished.any():
+            return
         first = runs[finished & (state.stage[runs] == FIRST_CMA)]
         second = runs[finished & (state.stage[runs] == SECOND_CMA)]
         self._begin_cma(first, SECOND_CMA)

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.optimizers.cma_steps import CMAConstants, decompose, sample_steps, update_strategy
 from de_gym.machine.compiling import compiled
 from de_gym.machine.ordering import rank_by_fitness
+from de_gym.optimizers.cma_steps import CMAConstants, decompose, sample_steps, update_strategy
 
 # Where the points of a generation come from: the box, a univariate model with outside coordinates redrawn or wrapped,
 # or CMA-ES. The compiled code switches on the numbers.
