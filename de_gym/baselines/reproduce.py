@@ -18,8 +18,8 @@ import tyro
 from de_gym import __version__
 from de_gym.baselines.stored import StoredResults, read_results, results_name, write_results
 from de_gym.optimizers import METHODS, Optimizer, run
-from de_gym.optimizers.running import EVALUATIONS_PER_DIMENSION
 from de_gym.problems import make_suite
+from de_gym.problems.budgets import default_max_evaluations
 from de_gym.registry import lookup
 
 CONFIGURATIONS: dict[str, Callable[[], Optimizer]] = {
@@ -60,7 +60,7 @@ def reproduce(config: ReproduceConfig, algorithm: str) -> Path:
     """Return the file with the results of one algorithm on every function, after running those it lacks."""
     optimizer = lookup("algorithm", algorithm, CONFIGURATIONS)()
     suite = make_suite(config.suite, config.dimension, config.functions)
-    budget = config.max_evaluations or EVALUATIONS_PER_DIMENSION * config.dimension
+    budget = config.max_evaluations or default_max_evaluations(config.dimension)
     metadata: dict[str, object] = {
         "algorithm": algorithm,
         "settings": dataclasses.asdict(optimizer.settings),  # type: ignore[call-overload]  # all are dataclasses

@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from de_gym.arrays import IntArray
-from de_gym.evolution.populations import Population, take_runs
+from de_gym.evolution.populations import Population
+from de_gym.evolution.run_arrays import take_runs
 from de_gym.evolution.shell import Feedback, Parameters, View, make_parameters
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +21,6 @@ RUN = np.dtype(
 PLAN = np.dtype([("num_pbest", "i8"), ("other_pbest", "?"), ("next_size", "i8")], align=True)
 RunRecords: TypeAlias = NDArray[np.void]
 PlanRecords: TypeAlias = NDArray[np.void]
-RunArrays = TypeVar("RunArrays")
 
 
 class Trials(NamedTuple):
@@ -38,8 +35,7 @@ class Trials(NamedTuple):
     starts: IntArray
 
 
-@dataclass(slots=True)
-class Population:
+class Population(NamedTuple):
     """R populations, changed in place from generation to generation; all arrays have the runs as first axis.
 
     Attributes:
@@ -80,16 +76,6 @@ def make_population(runs: RunRecords, capacity: int, archive_rows: int, dimensio
         parent_fitness=np.full(shape, np.nan),
         origins=rows.copy(),
     )
-
-
-def take_runs(arrays: RunArrays, runs: IntArray) -> RunArrays:
-    """Return the dataclass or named tuple ``arrays``, whose fields all begin with the runs, for some runs only."""
-    if isinstance(arrays, tuple):
-        kind: Any = type(arrays)
-        return kind(*(None if field is None else field[runs] for field in arrays))  # type: ignore[no-any-return]
-    fields = dataclasses.fields(arrays)  # type: ignore[arg-type]  # every other caller passes a dataclass
-    kept = {field.name: getattr(arrays, field.name)[runs] for field in fields}
-    return dataclasses.replace(arrays, **kept)  # type: ignore[type-var]  # as above
 
 
 @compiled

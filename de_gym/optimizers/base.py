@@ -36,8 +36,8 @@ class Optimizer(ABC):
 
         optimizer.start(lower, upper, rngs, max_evaluations)
         while not optimizer.has_ended.all():
-            trials = optimizer.ask()                     # points (T, D); run r has those from starts[r] to starts[r + 1]
-            optimizer.tell(evaluate(*trials))            # values (T,)
+            points, starts = optimizer.ask()            # (T, D); those of run r are starts[r] to starts[r + 1]
+            optimizer.tell(evaluate(points, starts))    # (T,)
             optimizer.keep(np.flatnonzero(~optimizer.has_ended))
 
     Runs may ask for different numbers of points, or for none; those that have ended ask for none. A run's result

@@ -11,7 +11,8 @@ from de_gym.arrays import FloatArray, IntArray
 from de_gym.controllers.parameter_rule import ParameterRule
 from de_gym.evolution import draw_uniforms
 from de_gym.evolution.draws import DrawLayout, GenerationDraws
-from de_gym.evolution.populations import Population, Trials, take_runs
+from de_gym.evolution.populations import Population, Trials
+from de_gym.evolution.run_arrays import take_runs
 from de_gym.evolution.shell import Parameters, Shell, View
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 
@@ -68,8 +69,7 @@ class ControlledOptimizer(Optimizer):
         self.controller.learn(self.shell.select(self._state, self._parameters, self._draws, trials, values))
 
     def _keep(self, runs: IntArray) -> None:
-        self._state = take_runs(self._state, runs)
-        self._state.runs = self._runs
+        self._state = take_runs(self._state, runs)._replace(runs=self._runs)
         self._draws.keep(runs)
         self.controller.keep(runs)
         if self._parameters is not None:

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
-from de_gym.checks import fraction, optional_whole
-from de_gym.evolution.populations import Trials, take_runs
+from de_gym.checks import fraction, optional_whole, whole
+from de_gym.evolution.populations import Trials
+from de_gym.evolution.run_arrays import take_runs
 from de_gym.optimizers.base import Optimizer
 from de_gym.optimizers.cma_steps import cma_constants, log_weights
 from de_gym.optimizers.hses_steps import (
@@ -40,7 +42,7 @@ SAMPLING, FIRST_CMA, SECOND_CMA, REFINING = 0, 1, 2, 3
 _BOUND = 100.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HSESSettings:
     """Constants of HSES for up to 30 dimensions; lengths in a box of [-100, 100].
 
@@ -79,17 +81,16 @@ class HSESSettings:
     far: float = 10.0
 
     def __post_init__(self) -> None:
-        optional_whole("num_selected", self.num_selected, 2)
-        optional_whole("num_refining_selected", self.num_refining_selected, 2)
-        optional_whole("num_samples", self.num_samples, max(self.num_selected, self.num_refining_selected))
-        optional_whole("num_generations", self.num_generations, 1)
-        optional_whole("shrink_interval", self.shrink_interval, 1)
+        whole("num_selected", self.num_selected, 2)
+        whole("num_refining_selected", self.num_refining_selected, 2)
+        whole("num_samples", self.num_samples, max(self.num_selected, self.num_refining_selected))
+        whole("num_generations", self.num_generations, 1)
+        whole("shrink_interval", self.shrink_interval, 1)
         optional_whole("num_cma_samples", self.num_cma_samples, 6)
         fraction("cma_fraction", self.cma_fraction)
 
 
-@dataclass(frozen=True, slots=True)
-class HSESState:
+class HSESState(NamedTuple):
     """Arrays of R runs, updated in place; positions are scaled to [-100, 100].
 
     Attributes:
@@ -223,8 +224,10 @@ class HSES(Optimizer):
         is_cma = _is_cma(self._state.stage)
         bests = generation_bests(trials.starts, values)
         sampling, strategies = np.flatnonzero(asked & ~is_cma), np.flatnonzero(asked & is_cma)
-        self._tell_sampling(sampling, trials.starts, values, bests)
-        self._tell_cma(strategies, trials.starts, values, bests)
+        if len(sampling):
+            self._tell_sampling(sampling, trials.starts, values, bests)
+        if len(strategies):
+            self._tell_cma(strategies, trials.starts, values, bests)
         cma_size, size = self._num_cma_samples, self.settings.num_samples
         self._runs["size"] = np.where(_is_cma(self._state.stage), cma_size, size)
 
@@ -237,17 +240,18 @@ class HSES(Optimizer):
             (~is_refining & ~is_first, self._weights),
             (is_refining, self._refining_weights),
         ):
-            fit_models(runs[chosen], starts, self._points, values, weights, state.mean, state.deviation)
+            if chosen.any():
+                fit_models(runs[chosen], starts, self._points, values, weights, state.mean, state.deviation)
         # The generation of uniform points is the first of the last phase, but is not counted in the first phase.
         self._watch_progress(runs, bests[runs], generation + is_refining, is_refining)
-        lengths = (settings.apart, settings.together, settings.near, settings.far, settings.frozen_spread)
-        begins = runs[is_refining & (generation == 0)]
-        freeze_models(begins, state.results, state.result_values, state.mean, state.deviation, lengths)
+        if len(begins := runs[is_refining & (generation == 0)]):
+            lengths = (settings.apart, settings.together, settings.near, settings.far, settings.frozen_spread)
+            freeze_models(begins, state.results, state.result_values, state.mean, state.deviation, lengths)
         state.generation[runs] += 1
-        finished = runs[~is_refining & (generation == settings.num_generations)]
-        state.results[finished] = self._scale_best(finished)[:, None, :]
-        state.result_values[finished] = self._runs["best_fitness"][finished, None]
-        self._begin_cma(finished, FIRST_CMA)
+        if len(finished := runs[~is_refining & (generation == settings.num_generations)]):
+            state.results[finished] = self._scale_best(finished)[:, None, :]
+            state.result_values[finished] = self._runs["best_fitness"][finished, None]
+            self._begin_cma(finished, FIRST_CMA)
 
     def _watch_progress(self, runs: IntArray, bests: FloatArray, number: IntArray, may_recover: BoolArray) -> None:
         """Note the best of generation ``number`` (from 1), and let deviations shrink where progress has stalled."""
@@ -306,6 +310,8 @@ class HSES(Optimizer):
         allowed = self.settings.cma_fraction * self._runs["max_evaluations"][runs]
         finished = (change < self.settings.cma_tolerance) | (spent >= allowed)
         state.previous_best[runs] = best
+        if not finished.any():
+            return
         first = runs[finished & (state.stage[runs] == FIRST_CMA)]
         second = runs[finished & (state.stage[runs] == SECOND_CMA)]
         self._begin_cma(first, SECOND_CMA)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.machine.compiling import compiled
+from de_gym.machine.compiling import compiled, inlined
+from de_gym.problems.budgets import ZERO_ERROR
 
-# Errors below this are reported as zero, as the CEC competitions do.
-ZERO_ERROR = 1e-8
 NUM_GRID_POINTS = 100
 
 
@@ -47,11 +46,21 @@ def evaluation_grid(max_evaluations: int, num_points: int = NUM_GRID_POINTS) -> 
     return np.unique(np.maximum(np.rint(fractions * max_evaluations).astype(np.int64), 1))
 
 
+@compiled
 def report_errors(best_fitness: FloatArray, optimum: FloatArray) -> FloatArray:
     """Return the errors of ``RunResult`` for values (R,) and optima (R,), the latter NaN where unknown."""
-    known = ~np.isnan(optimum)
-    errors = best_fitness - np.where(known, optimum, 0.0)
-    return np.where(known & (errors < ZERO_ERROR), 0.0, errors)
+    errors = np.empty(best_fitness.shape[0])
+    for run in range(errors.shape[0]):
+        errors[run] = _report_error(best_fitness[run], optimum[run])
+    return errors
+
+
+@inlined
+def _report_error(best_fitness: float, optimum: float) -> float:
+    if optimum != optimum:
+        return best_fitness
+    error = best_fitness - optimum
+    return 0.0 if error < ZERO_ERROR else error
 
 
 class ConvergenceRecord:
@@ -63,22 +72,29 @@ class ConvergenceRecord:
             raise ValueError(f"The grid must be an ascending list of positive evaluation counts, got {grid}.")
         self.convergence = np.full((num_runs, self.grid.size), np.inf)
 
-    def update(self, runs: IntArray, evaluations: IntArray, errors: FloatArray) -> None:
-        """Note the ``errors`` (A,) of the ``runs`` (A,) that have just completed a generation.
+    def update(self, runs: IntArray, evaluations: IntArray, best_fitness: FloatArray, optimum: FloatArray) -> None:
+        """Note the errors of the ``runs`` (A,) that have just completed a generation.
 
         Args:
             runs: Row of each run in the record.
             evaluations: Points each of them has evaluated so far, shape (A,).
-            errors: Best error of each so far, shape (A,).
+            best_fitness: Best value of each so far, shape (A,).
+            optimum: Minimum of the problem of each, NaN where unknown, shape (A,).
         """
-        _fill_onwards(self.convergence, self.grid, runs, evaluations, errors)
+        _fill_onwards(self.convergence, self.grid, runs, evaluations, best_fitness, optimum)
 
 
 @compiled
 def _fill_onwards(
-    convergence: FloatArray, grid: IntArray, runs: IntArray, evaluations: IntArray, errors: FloatArray
+    convergence: FloatArray,
+    grid: IntArray,
+    runs: IntArray,
+    evaluations: IntArray,
+    best_fitness: FloatArray,
+    optimum: FloatArray,
 ) -> None:
     """Write each run's error to every grid point from its evaluation count on; later generations overwrite it."""
     for row in range(runs.shape[0]):
+        error = _report_error(best_fitness[row], optimum[row])
         for point in range(np.searchsorted(grid, evaluations[row]), grid.shape[0]):
-            convergence[runs[row], point] = errors[row]
+            convergence[runs[row], point] = error

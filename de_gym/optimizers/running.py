@@ -11,10 +11,9 @@ import numpy as np
 from de_gym.arrays import BoolArray, FloatArray, IntArray
 from de_gym.evolution.populations import Trials
 from de_gym.optimizers.base import GenerationParameters, Optimizer
-from de_gym.optimizers.records import ZERO_ERROR, ConvergenceRecord, RunResult, evaluation_grid, report_errors
+from de_gym.optimizers.records import ConvergenceRecord, RunResult, evaluation_grid, report_errors
 from de_gym.problems import Problem, ProblemBatch
-
-EVALUATIONS_PER_DIMENSION = 10_000
+from de_gym.problems.budgets import ZERO_ERROR, default_max_evaluations
 
 
 @dataclass
@@ -28,6 +27,7 @@ class Progress:
         generation: How many generations were told before this one; 0 is the initial population.
         trials: The points of this generation.
         values: Their values, shape (T,).
+        ended: Which of those runs this was the last generation of, by budget and by the observers before, shape (A,).
     """
 
     optimizer: Optimizer
@@ -36,6 +36,7 @@ class Progress:
     generation: int
     trials: Trials
     values: FloatArray
+    ended: BoolArray
 
 
 class Observer(Protocol):
@@ -69,15 +70,14 @@ def advance(
             trials.points[: len(given)] = given
         values = problems.evaluate_ragged(trials.points, trials.starts)
         optimizer.tell(values)
-        ended = optimizer.has_ended
-        progress = Progress(optimizer, problems, runs, generation, trials, values)
+        progress = Progress(optimizer, problems, runs, generation, trials, values, optimizer.has_ended)
         for observer in observers:
             stopped = observer(progress)
             if stopped is not None:
-                ended = ended | stopped
+                progress.ended |= stopped
         generation += 1
-        if ended.any():
-            going_on = np.flatnonzero(~ended)
+        if progress.ended.any():
+            going_on = np.flatnonzero(~progress.ended)
             runs, problems = runs[going_on], problems.take(going_on)
             if len(runs):
                 optimizer.keep(going_on)
@@ -106,27 +106,30 @@ class StopAtGeneration:
 
 
 class ResultRecorder:
-    """Records what a ``RunResult`` says of R runs."""
+    """Records what a ``RunResult`` says of R runs; it belongs behind the observers that end runs."""
 
     def __init__(self, problems: ProblemBatch, grid: IntArray) -> None:
-        self._optimum = problems.optimum
-        self._evaluations = np.zeros(len(problems), np.int64)
-        self._best_fitness = np.full(len(problems), np.inf)
-        self._best_positions = np.full((len(problems), problems.dimension), np.nan)
         self._record = ConvergenceRecord(grid, len(problems))
+        self._errors = np.full(len(problems), np.inf)
+        self._evaluations = np.zeros(len(problems), np.int64)
+        self._best_positions = np.full((len(problems), problems.dimension), np.nan)
 
     def __call__(self, progress: Progress) -> None:
-        """Take note of best points and errors."""
-        optimizer, runs = progress.optimizer, progress.runs
-        self._evaluations[runs], self._best_fitness[runs] = optimizer.evaluations, optimizer.best_fitness
-        self._best_positions[runs] = optimizer.best_position
-        errors = report_errors(optimizer.best_fitness, progress.problems.optimum)
-        self._record.update(runs, self._evaluations[runs], errors)
+        """Take note of the errors, and of all else where a run has ended."""
+        optimizer, optimum = progress.optimizer, progress.problems.optimum
+        self._record.update(progress.runs, optimizer.evaluations, optimizer.best_fitness, optimum)
+        if progress.ended.any():
+            rows = np.flatnonzero(progress.ended)
+            runs = progress.runs[rows]
+            self._errors[runs] = report_errors(optimizer.best_fitness[rows], optimum[rows])
+            self._evaluations[runs] = optimizer.evaluations[rows]
+            self._best_positions[runs] = optimizer.best_position[rows]
 
     def result(self) -> RunResult:
-        """Return the outcome so far."""
-        errors = report_errors(self._best_fitness, self._optimum)
-        return RunResult(errors, self._evaluations, self._best_positions, self._record.grid, self._record.convergence)
+        """Return the outcome of the runs that have ended."""
+        return RunResult(
+            self._errors, self._evaluations, self._best_positions, self._record.grid, self._record.convergence
+        )
 
 
 @dataclass
@@ -177,7 +180,7 @@ def run(
     """
     seeds = _spawn_seeds(problem, num_runs, seed) if seeds is None else list(seeds)
     problems = _one_per_run(problem, len(seeds))
-    budget = EVALUATIONS_PER_DIMENSION * problems.dimension if max_evaluations is None else max_evaluations
+    budget = default_max_evaluations(problems.dimension) if max_evaluations is None else max_evaluations
     recorder = ResultRecorder(problems, evaluation_grid(budget) if grid is None else grid)
     stops: list[Observer] = [] if target_error is None else [StopAtError(target_error)]
     if max_generations is not None:
@@ -185,7 +188,7 @@ def run(
     rngs = [np.random.default_rng(sequence) for sequence in seeds]
     optimizer.start(problems.lower, problems.upper, rngs, budget)
     try:
-        advance(optimizer, problems, [recorder, *observers, *stops])
+        advance(optimizer, problems, [*observers, *stops, recorder])
     finally:
         optimizer.close()
     return recorder.result()
