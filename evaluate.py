@@ -25,8 +25,8 @@ from de_gym.evaluation import (
     Results,
     ResultStore,
     WorkerDiedError,
+    add_to_result_file,
     export_ioh,
-    export_raw,
     load_results,
     make_methods,
     run_methods,
@@ -85,8 +85,9 @@ class EvalConfig:
     """Methods of that picture; by default the trained controllers and jSO, as in the paper."""
     ioh: Path | None = None
     """Folder for an export in the IOHprofiler format."""
-    raw: Path | None = None
-    """Folder for one small file of raw errors per method, in the form in which the package ships them."""
+    add_to: Path | None = None
+    """Folder whose result file of this protocol takes the final errors, in place of those of the same methods; the
+    package's own is de_gym/evaluation/results."""
     out: Path | None = None
     """Folder of results and report; by default results/PROTOCOL."""
 
@@ -111,8 +112,8 @@ def evaluate(config: EvalConfig, command: str = "") -> Path:
     results = Results(protocol, tuple(columns), reference=names[0])
     if config.ioh is not None:
         print(f"IOHprofiler data: {len(export_ioh(results, config.ioh))} files in {config.ioh}")
-    if config.raw is not None:
-        print(f"Raw errors: {len(export_raw(results, config.raw))} files in {config.raw}")
+    if config.add_to is not None:
+        print(f"Final errors: {add_to_result_file(results, config.add_to)}")
     return write_report(
         results,
         folder,

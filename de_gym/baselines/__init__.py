@@ -1,6 +1,5 @@
 """The old names of ``de_gym.optimizers``, for what has not moved yet."""
 
-from de_gym.baselines.stored import StoredResults, load_results
 from de_gym.optimizers import METHODS, GenerationParameters, Method, Optimizer, run
 from de_gym.optimizers import PAPER_METHODS as BASELINES
 
@@ -10,7 +9,5 @@ __all__ = [
     "GenerationParameters",
     "Method",
     "Optimizer",
-    "StoredResults",
-    "load_results",
     "run",
 ]

@@ -6,7 +6,7 @@ from de_gym.evaluation.ioh import export_ioh
 from de_gym.evaluation.methods import ALGORITHMS, OptimizerMethod, controller_method, make_methods
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.report import write_report
-from de_gym.evaluation.results import MethodResults, Results, export_raw, load_results, shipped_results
+from de_gym.evaluation.results import MethodResults, Results, add_to_result_file, load_results, shipped_results
 from de_gym.evaluation.runner import run_methods
 from de_gym.evaluation.store import ResultStore
 
@@ -21,10 +21,10 @@ __all__ = [
     "ResultStore",
     "Results",
     "WorkerDiedError",
+    "add_to_result_file",
     "compare",
     "controller_method",
     "export_ioh",
-    "export_raw",
     "load_results",
     "make_methods",
     "run_methods",

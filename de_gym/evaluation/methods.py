@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from de_gym.baselines import GenerationParameters, Optimizer, run
-from de_gym.baselines.reproduce import CONFIGURATIONS
+from de_gym.baselines import BASELINES, JSO, GenerationParameters, JSOSettings, Optimizer, run
 from de_gym.controllers import (
     ConstantController,
     Controller,
@@ -30,7 +29,10 @@ from de_gym.optimizers.records import RunResult
 from de_gym.problems import Problem
 from de_gym.registry import unknown_name_message
 
-ALGORITHMS = CONFIGURATIONS
+ALGORITHMS: dict[str, Callable[[], Optimizer]] = {
+    **BASELINES,
+    "jso-lde-paper": lambda: JSO(JSOSettings.lde_paper()),
+}
 """The nine algorithms of the paper, and jSO with the constants that the paper's table gives it."""
 
 _CONSTANT = re.compile(r"constant(?:=([0-9]*\.?[0-9]+),([0-9]*\.?[0-9]+))?")

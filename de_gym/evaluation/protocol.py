@@ -11,6 +11,9 @@ import numpy as np
 
 from de_gym.arrays import IntArray
 
+SEED_RULE = "SeedSequence(seed, spawn_key=(crc32(suite), dimension, function, run, crc32(method)))"
+"""How the seed of a run follows from the root seed, for those who read stored results."""
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -54,6 +57,17 @@ class Protocol:
     def budget(self) -> int:
         """Evaluations a run may use."""
         return 10_000 * self.dimension if self.max_evaluations is None else self.max_evaluations
+
+    @property
+    def limits(self) -> dict[str, object]:
+        """What runs must have in common to be compared: the suite, and how long each of them lasts."""
+        return {
+            "suite": self.suite,
+            "dimension": self.dimension,
+            "max_evaluations": self.budget,
+            "max_generations": self.max_generations,
+            "target_error": self.target_error,
+        }
 
     @property
     def grid(self) -> IntArray:

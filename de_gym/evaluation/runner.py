@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from de_gym.arrays import FloatArray
+from de_gym.evaluation.array_files import DamagedFileError
 from de_gym.evaluation.backends import WorkerDiedError, run_tasks
 from de_gym.evaluation.protocol import Protocol
-from de_gym.evaluation.store import ChunkKey, DamagedChunkError, ResultStore
+from de_gym.evaluation.store import ChunkKey, ResultStore
 from de_gym.optimizers.records import RunResult
 from de_gym.problems import Problem, make_suite
 
@@ -121,7 +122,7 @@ def missing_chunks(store: ResultStore, method: str, function: int, chunk_size: i
             continue
         try:
             store.load(key)
-        except DamagedChunkError as error:
+        except DamagedFileError as error:
             warnings.warn(f"Damaged chunk, computed again: {error}", stacklevel=2)
             store.discard(key)
         else:

@@ -9,6 +9,7 @@ from de_gym.controllers import available, load
 from de_gym.evaluation.comparison import Z_LIMIT, Comparison, compare
 from de_gym.evaluation.paper import PaperColumn, has_table, paper_algorithms, paper_column, paper_scores
 from de_gym.evaluation.protocol import Protocol
+from de_gym.evaluation.result_files import RESULTS, STUDIES
 from de_gym.evaluation.results import MethodResults, Results, shipped_results
 from de_gym.evaluation.statistics import Summary, count_marks, rank_sum_marks
 from de_gym.evaluation.tables import function_name, markdown_table, scientific, suite_title
@@ -60,7 +61,7 @@ CELL_SIZES = {
 
 def stored_methods(protocol: Protocol) -> tuple[list[MethodResults], list[MethodResults]]:
     """Return what the package holds under a protocol: the algorithms of the paper's table, and the controllers."""
-    stored = shipped_results(protocol)
+    stored = shipped_results(protocol, [RESULTS, STUDIES])
     algorithms = [method for method in stored if method.name in paper_algorithms(protocol.table)]
     controllers = [method for method in stored if method.settings.get("kind") == "controller"]
     return algorithms, controllers

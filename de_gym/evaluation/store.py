@@ -11,10 +11,8 @@ its arrays tells damage that came later. Nothing in a store is ever executed: JS
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,18 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import de_gym
+from de_gym.evaluation.array_files import Arrays, read_arrays, write_arrays
 from de_gym.evaluation.protocol import Protocol
 from de_gym.files import replacing
 
-Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 Settings: TypeAlias = Mapping[str, object]
 
 _FORMAT = "de_gym results 1"
 _CHUNK_NAME = re.compile(r"f(\d+)_(\d+)-(\d+)\.npz")
-
-
-class DamagedChunkError(Exception):
-    """A chunk file whose content is not what was written."""
 
 
 @dataclass(frozen=True, order=True)
@@ -120,24 +114,11 @@ class ResultStore:
 
     def save(self, key: ChunkKey, arrays: Arrays) -> None:
         """Write the arrays of a finished chunk; whatever happens meanwhile, the file is whole or absent."""
-        path = self.path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
-            # numpy's stub takes the arrays for its flag `allow_pickle`
-            np.savez(file, **{**arrays, "checksum": np.array(_checksum(key, arrays))})  # type: ignore[arg-type]
+        write_arrays(self.path(key), arrays, repr(key))
 
     def load(self, key: ChunkKey) -> dict[str, NDArray[np.generic]]:
-        """Return the arrays of a chunk, or raise ``DamagedChunkError``."""
-        path = self.path(key)
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
-            raise DamagedChunkError(f"{str(path)!r} cannot be read ({error}).") from error
-        written = arrays.pop("checksum", None)
-        if written is None or str(written) != _checksum(key, arrays):
-            raise DamagedChunkError(f"{str(path)!r} does not match its checksum.")
-        return arrays
+        """Return the arrays of a chunk, or raise ``DamagedFileError``."""
+        return read_arrays(self.path(key), repr(key))
 
     def discard(self, key: ChunkKey) -> None:
         """Remove a chunk, so that its runs count as missing."""
@@ -161,15 +142,7 @@ class ResultStore:
 
     def _identity(self) -> dict[str, object]:
         """Return what must agree between all chunks of a store."""
-        return {
-            "suite": self.protocol.suite,
-            "dimension": self.protocol.dimension,
-            "max_evaluations": self.protocol.budget,
-            "max_generations": self.protocol.max_generations,
-            "target_error": self.protocol.target_error,
-            "seed": self.protocol.seed,
-            "package_version": de_gym.__version__,
-        }
+        return {**self.protocol.limits, "seed": self.protocol.seed, "package_version": de_gym.__version__}
 
     def _write_settings(self, methods: Mapping[str, Settings]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -213,13 +186,3 @@ def _first_difference(stored: Settings, wanted: Settings) -> str:
         if stored.get(name) != wanted.get(name):
             return f"{name} is {stored.get(name)!r} there and {wanted.get(name)!r} here"
     return ""
-
-
-def _checksum(key: ChunkKey, arrays: Arrays) -> str:
-    """Return the SHA-256 of a chunk's place, and of its arrays with their names, types and shapes."""
-    digest = hashlib.sha256(repr(key).encode())
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from de_gym.baselines.stored import StoredResults, results_name, write_results
 from de_gym.evaluation import published, score_tables
-from de_gym.evaluation import results as results_module
 from de_gym.evaluation.protocol import PROTOCOLS
+from de_gym.evaluation.result_files import StoredRuns, add_runs
 
 README = Path(__file__).parents[2] / "README.md"
 PROTOCOL = PROTOCOLS["paper-cec13-10d"]
@@ -19,19 +18,15 @@ PROTOCOL = PROTOCOLS["paper-cec13-10d"]
 def _write(folder, name, level, kind):
     """Store 20 runs around ``level`` on every function: bands that do not overlap differ significantly."""
     errors = level + np.random.default_rng(0).random((8, 20))
-    metadata = {
-        "algorithm": name,
-        "max_evaluations": PROTOCOL.budget,
-        "max_generations": None,
-        "settings": {"kind": kind, "paper_counterpart": "lde"} if kind == "controller" else {},
-    }
-    stored = StoredResults(np.array(PROTOCOL.functions), errors, np.full(errors.shape, 9), metadata)
-    write_results(folder / results_name("cec2013", 10, name), stored)
+    settings = {"kind": kind, "paper_counterpart": "lde"} if kind == "controller" else {"kind": kind}
+    runs = StoredRuns(PROTOCOL.functions, errors, np.full(errors.shape, 9), settings, {})
+    add_runs(PROTOCOL, {name: runs}, folder)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_module, "RESULTS_DIRECTORY", tmp_path)
+    monkeypatch.setattr(score_tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(score_tables, "STUDIES", tmp_path / "studies")
     for name, level in (("jade", 1.0), ("jso", 5.0), ("cobide", 0.0)):  # the paper's table has no CoBiDE
         _write(tmp_path, name, level, "baseline")
     for name, level in (("mine", 3.0), ("random", 7.0), ("other", 7.0)):

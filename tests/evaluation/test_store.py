@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import de_gym
+from de_gym.evaluation.array_files import DamagedFileError
 from de_gym.evaluation.protocol import Protocol
-from de_gym.evaluation.store import ChunkKey, DamagedChunkError, ResultStore
+from de_gym.evaluation.store import ChunkKey, ResultStore
 
 PROTOCOL = Protocol("cec2017", 10, (1, 3), num_runs=4, max_evaluations=500)
 KEY = ChunkKey(function=3, start=0, stop=2, method="jso")
@@ -36,7 +37,7 @@ def test_a_truncated_chunk_is_noticed(store):
     content = path.read_bytes()
     for length in (0, 10, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:length])
-        with pytest.raises(DamagedChunkError, match=r"f3_0-2\.npz"):
+        with pytest.raises(DamagedFileError, match=r"f3_0-2\.npz"):
             store.load(KEY)
 
 
@@ -48,7 +49,7 @@ def test_any_flipped_bit_is_noticed(store):
         path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
         try:
             loaded = store.load(KEY)
-        except DamagedChunkError:
+        except DamagedFileError:
             continue
         # Zip headers repeat themselves: damage to a copy that nobody reads leaves the numbers as they were.
         assert all(loaded[name].tobytes() == array.tobytes() for name, array in ARRAYS.items())
@@ -58,14 +59,14 @@ def test_a_chunk_under_another_name_is_not_taken_for_its_own(store):
     store.save(KEY, ARRAYS)
     other = ChunkKey(function=1, start=0, stop=2, method="jso")
     store.path(KEY).rename(store.path(other))
-    with pytest.raises(DamagedChunkError, match="does not match its checksum"):
+    with pytest.raises(DamagedFileError, match="does not match its checksum"):
         store.load(other)
 
 
 def test_objects_in_a_chunk_are_never_unpickled(store):
     store.save(KEY, ARRAYS)
     np.savez(store.path(KEY), errors=np.array([{"code": "runs"}], dtype=object), allow_pickle=True)
-    with pytest.raises(DamagedChunkError, match="cannot be read"):
+    with pytest.raises(DamagedFileError, match="cannot be read"):
         store.load(KEY)
 
 
