@@ -33,7 +33,7 @@ from de_gym.evaluation import (
     shipped_results,
     write_report,
 )
-from de_gym.evaluation.paper import paper_algorithms, paper_function_name
+from de_gym.evaluation.paper import function_label, paper_algorithms
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.problems import make_suite
 
@@ -118,7 +118,7 @@ def evaluate(config: EvalConfig, command: str = "") -> Path:
         results,
         folder,
         traces=trace_methods(traced, function, protocol),
-        traced_function=paper_function_name(protocol.suite, function),
+        traced_function=function_label(protocol.suite, function),
         command=command,
     )
 

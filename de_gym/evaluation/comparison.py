@@ -56,6 +56,10 @@ class Comparison:
         """Methods by ascending score, those of equal score in the order of the columns."""
         return sorted(self.results.methods, key=lambda method: self.scores[method.name])
 
+    def place(self, name: str) -> int:
+        """Return a method's rank by average performance score; equal scores share the better one."""
+        return 1 + sum(score < self.scores[name] for score in self.scores.values())
+
     def mean_rank(self, name: str) -> float | None:
         """Return a method's mean Friedman rank, or None where there was no test."""
         if self.friedman is None:

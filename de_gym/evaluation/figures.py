@@ -17,10 +17,10 @@ from matplotlib.typing import LineStyleType
 
 from de_gym.arrays import FloatArray
 from de_gym.evaluation.comparison import Comparison
+from de_gym.evaluation.paper import function_label
 from de_gym.evaluation.parameters import NUM_CLUSTERS, ParameterTrace
 from de_gym.evaluation.results import Convergence, MethodResults, Results, method_label
 from de_gym.evaluation.statistics import runtime_distribution, runtimes
-from de_gym.evaluation.tables import function_name
 
 TARGETS = np.logspace(2, -8, 51)
 """Errors whose first crossing makes the runtime distribution, from coarse to solved."""
@@ -156,7 +156,7 @@ def convergence_curves(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
                 if method.name == results.reference:
                     axes.fill_between(grid, lower, upper, color=style["color"], alpha=0.15, linewidth=0)
             axes.set(xscale="log", yscale="log")
-            axes.set_title(function_name(comparison, index), size=9, pad=3)
+            axes.set_title(function_label(results.protocol.suite, functions[index]), size=9, pad=3)
             axes.tick_params(labelsize=7)
             axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(numticks=5))
             axes.minorticks_off()
