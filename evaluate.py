@@ -8,9 +8,11 @@ open ``report.html``. Interrupted or killed, the same command goes on where it s
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
 
@@ -35,6 +37,7 @@ from de_gym.evaluation import (
 )
 from de_gym.evaluation.paper import function_label, paper_algorithms
 from de_gym.evaluation.parameters import ParameterTrace
+from de_gym.evaluation.store import SETTINGS_FILE
 from de_gym.problems import make_suite
 
 QUICK_RUNS = 25  # of the paper's 51: five minutes instead of ten, and rank-sum tests still see clear differences
@@ -177,21 +180,33 @@ def trace_methods(methods: Sequence[OptimizerMethod], function: int, protocol: P
 
 def checked_folder(folder: Path) -> Path:
     """Return the output folder, or refuse one that holds something else."""
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "store" / "settings.json").exists():
+    found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    # Killed in its first moments, the command leaves an unfinished store and nothing else.
+    foreign = [name for name in found if name != "store" and not fnmatch(name, ".store.*.part")]
+    if foreign and not (folder / "store" / SETTINGS_FILE).exists():
         raise ValueError(
             f"The folder {str(folder)!r} holds files but no results of this script; name another with --out."
         )
     return folder
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM asked the command to end; what Ctrl-C does, then, and workers end with it."""
+
+
+def _terminate(*_: object) -> None:
+    raise Terminated
+
+
 def main() -> int:
-    """Run the command line; a mistake of the caller ends in one sentence, an interruption keeps what is done."""
+    """Run the command line; whatever ends it says so in one sentence, and what is done is kept."""
     config = tyro.cli(EvalConfig, description=__doc__)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         page = evaluate(config, command=shlex.join(["python", *sys.argv]))
     except KeyboardInterrupt as interruption:
         print(f"\nevaluate.py: {interruption or 'Interrupted.'}", file=sys.stderr)
-        return 130
+        return 128 + (signal.SIGTERM if isinstance(interruption, Terminated) else signal.SIGINT)
     except (OSError, ValueError, ImportError, WorkerDiedError) as error:
         print(f"evaluate.py: {error}", file=sys.stderr)
         return 1

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from de_gym.files import remove_parts
+from de_gym.files import remove_abandoned
 
 _DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -50,7 +50,7 @@ def sigterm_interrupts() -> Iterator[None]:
 @contextmanager
 def resumable(folder: Path) -> Iterator[None]:
     """Turn what may end the training in ``folder`` from outside into one ``TrainingStopped``."""
-    remove_parts(folder)  # of a process that was killed while it wrote
+    remove_abandoned(folder, after=0.0)  # of a process that was killed while it wrote
     try:
         yield
     except KeyboardInterrupt as stop:

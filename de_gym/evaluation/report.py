@@ -27,6 +27,7 @@ from de_gym.evaluation.page import Picture, report_html
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.results import Results
 from de_gym.evaluation.table import to_csv, to_latex, to_markdown
+from de_gym.files import remove_abandoned, replacing
 
 
 def write_report(
@@ -61,7 +62,9 @@ def write_report(
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        remove_abandoned(path.parent, path.name)
+        with replacing(path) as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
     return folder / "report.html"
 
 

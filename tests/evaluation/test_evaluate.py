@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +17,7 @@ import pytest
 
 import evaluate
 from de_gym.controllers import save_controller
-from de_gym.evaluation import PROTOCOLS, ResultStore
+from de_gym.evaluation import PROTOCOLS
 from evaluate import EvalConfig
 
 TINY = EvalConfig(functions=(1, 21), runs=3, max_evaluations=500, jobs=1)
@@ -67,9 +72,9 @@ def test_protocols_are_the_paper_s_tables_with_its_algorithms():
 def test_export_and_named_methods(place, reports):
     config = replace(TINY, methods=("jade", "constant=0.7,0.3"), ioh=Path("ioh"), out=Path("out"))
     evaluate.evaluate(config)
-    assert set(ResultStore.open("out/store").methods) == {"jade", "constant=0.7,0.3"}
+    assert {path.name for path in Path("out/store/methods").iterdir()} == {"jade", "constant=0.7,0.3"}
     exported = json.loads(next(Path("ioh/jade").glob("*_f1_*.json")).read_text())
-    errors = np.load(next(Path("out/store/chunks/jade").glob("f1_*.npz")))["errors"]
+    errors = np.load(next(Path("out/store/methods/jade").glob("f1_*.npz")))["errors"]
     assert [run["best"]["y"] for run in exported["scenarios"][0]["runs"]] == errors.tolist()
 
 
@@ -124,3 +129,56 @@ def test_a_protocol_keeps_its_own_budget_unless_another_one_is_asked_for():
     assert evaluate.make_protocol(EvalConfig(protocol="small-cec17-10d")).budget == 2500
     assert evaluate.make_protocol(EvalConfig(protocol="small-cec17-10d", max_evaluations=900)).budget == 900
     assert evaluate.make_protocol(EvalConfig()).budget == 100_000
+
+
+def test_killed_before_it_knows_its_settings_the_same_command_goes_on(place, reports):
+    Path("results/quick/.store.0.part").mkdir(parents=True)
+    evaluate.evaluate(TINY)
+    shutil.rmtree("results/quick/store")
+    Path("results/quick/store").mkdir()
+    evaluate.evaluate(TINY)
+    assert len(reports) == 2
+
+
+def test_a_folder_of_others_is_never_written_to(place, reports):
+    for name in ("notes.txt", ".git", "stored"):
+        folder = Path(f"with{name}")
+        (folder / name).mkdir(parents=True)
+        with pytest.raises(ValueError, match="holds files but no results of this script"):
+            evaluate.evaluate(replace(TINY, out=folder))
+        assert [path.name for path in folder.iterdir()] == [name]
+
+
+def _descendants(pid):
+    """Return the processes that a process started, and those they started."""
+    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout.split()
+    children = [int(child) for child, parent in zip(found[::2], found[1::2], strict=True) if int(parent) == pid]
+    return children + [other for child in children for other in _descendants(child)]
+
+
+def _alive(pids):
+    found = subprocess.run(["ps", "-eo", "pid=,stat="], capture_output=True, text=True, check=True).stdout.split()
+    return [pid for pid, state in zip(found[::2], found[1::2], strict=True) if int(pid) in pids and state[0] != "Z"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("ps") is None, reason="workers are looked for with ps")
+def test_sigterm_ends_the_command_and_its_workers_in_one_sentence(place):
+    command = [sys.executable, evaluate.__file__, "--methods", "jso", "--jobs", "2", "--chunk-size", "3"]
+    process = subprocess.Popen([*command, "--runs", "51"], stderr=subprocess.PIPE, text=True)
+    while not list(Path("results/quick/store").glob("methods/jso/f*.npz")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    workers = _descendants(process.pid)
+    assert len(workers) >= 2
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    last = errors.strip().splitlines()[-1]
+    assert last.startswith("evaluate.py: Interrupted. ")
+    assert "runs were finished and are kept in" in last
+    assert "Traceback" not in errors
+    deadline = time.monotonic() + 20
+    while _alive(workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert _alive(workers) == []
