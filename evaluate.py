@@ -100,6 +100,8 @@ def evaluate(config: EvalConfig, command: str = "") -> Path:
     protocol = make_protocol(config)
     folder = checked_folder(config.out or Path("results") / config.protocol)
     methods = named_methods(config, protocol, config.methods or default_names(config, protocol))
+    if config.population_size is not None and not any(method.settings["kind"] == "controller" for method in methods):
+        raise ValueError(f"`population_size` is for controllers, and there are none among {', '.join(config.methods)}.")
     function = traced_function(config, protocol)
     traced = traced_methods(config, protocol, methods)
     store = ResultStore(folder / "store", protocol)
@@ -173,7 +175,7 @@ def trace_methods(methods: Sequence[OptimizerMethod], function: int, protocol: P
     problem = make_suite(protocol.suite, protocol.dimension, [function])[function]
     traces = []
     for method in methods:
-        trace = method.trace(problem, protocol.run_seeds(function, [0], method.name)[0], protocol)
+        trace = method.trace(problem, protocol.run_seeds(function, [0])[0], protocol)
         traces += [] if trace is None else [trace]
     return traces
 

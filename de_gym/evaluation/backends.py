@@ -63,6 +63,10 @@ def _run_dask(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
     distributed = _import_extra("distributed", "dask")
     cluster = None
     if address := os.environ.get("DASK_SCHEDULER_ADDRESS"):
+        if jobs != -1:
+            raise ValueError(
+                f"`jobs` must be -1 on the cluster of DASK_SCHEDULER_ADDRESS, whose size is its own, got {jobs}."
+            )
         client = distributed.Client(address, set_as_default=False)
     else:
         workers = cpu_count() if jobs == -1 else jobs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -99,9 +100,19 @@ def make_methods(
         protocol: The rules of the comparison.
         population_size: Individuals N of all controllers, the paper's for the dimension by default. A controller
             that was trained for another number is refused.
+
+    Warns where a controller was trained in another number of dimensions.
     """
     size = default_population_size(protocol.dimension) if population_size is None else population_size
-    return [_make_method(name, size) for name in names]
+    methods = [_make_method(name, size) for name in names]
+    for method in methods:
+        trained = method.settings.get("trained_dimension")
+        if trained not in (None, protocol.dimension):
+            warnings.warn(
+                f"Controller {method.name!r} was trained in {trained} dimensions and is run in {protocol.dimension}.",
+                stacklevel=2,
+            )
+    return methods
 
 
 def _make_method(name: str, size: int) -> OptimizerMethod:
@@ -157,6 +168,7 @@ def _origin(controller: RecurrentController) -> dict[str, object]:
         "paper_counterpart": "lde",
         "preset": controller.info.preset,
         "training_seed": controller.info.seed,
+        "trained_dimension": controller.info.env_settings.get("dimension"),
         "cell_size": controller.cell_size,
         "deterministic": controller.deterministic,
         "weights_sha256": tensor_checksum(controller.tensors),

@@ -11,8 +11,8 @@ import numpy as np
 
 from de_gym.arrays import IntArray
 
-SEED_RULE = "SeedSequence(seed, spawn_key=(crc32(suite), dimension, function, run, crc32(method)))"
-"""How the seed of a run follows from the root seed, for those who read stored results."""
+SEED_RULE = "SeedSequence(seed, spawn_key=(crc32(table), function, run))"
+"""How the seed of a run follows from the root seed; ``table`` is the protocol's name, such as "cec2017-10d"."""
 
 
 @dataclass(frozen=True)
@@ -83,15 +83,15 @@ class Protocol:
             name += f"-{self.max_evaluations}e"
         return name if self.max_generations is None else f"{name}-{self.max_generations}g"
 
-    def run_seeds(self, function: int, runs: Iterable[int], method: str) -> list[np.random.SeedSequence]:
-        """Return the seed sequence of every run in ``runs``.
+    def run_seeds(self, function: int, runs: Iterable[int]) -> list[np.random.SeedSequence]:
+        """Return the seed sequence of every run in ``runs``, by ``SEED_RULE``.
 
-        A run's sequence is spawned from the root seed by the key (suite, dimension, function, run, method), the two
-        names as their CRC-32, so a result depends on nothing but that key: not on how many runs, functions or methods
-        there are, nor on which process computes it.
+        A result depends on nothing but that key: not on how many runs, functions or methods there are, on which process
+        computes it, or on a method's name. Runs of different methods are paired: where they draw as many points, they
+        begin with the same ones.
         """
-        place = (crc32(self.suite.encode()), self.dimension, function)
-        return [np.random.SeedSequence(self.seed, spawn_key=(*place, run, crc32(method.encode()))) for run in runs]
+        place = crc32(self.table.encode())
+        return [np.random.SeedSequence(self.seed, spawn_key=(place, function, run)) for run in runs]
 
     def with_runs(self, num_runs: int) -> Protocol:
         """Return the same rules with another number of runs."""

@@ -26,7 +26,7 @@ class Method(Interface):
 
     @property
     def name(self) -> str:
-        """Its name in the store; also part of its seeds."""
+        """Its name in the store."""
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -105,7 +105,7 @@ def run_chunk(chunk: Chunk) -> tuple[ChunkKey, dict[str, NDArray[np.generic]]]:
     """Return a chunk's key and its arrays; an error below the target counts as 0."""
     protocol, key = chunk.protocol, chunk.key
     problem = make_suite(protocol.suite, protocol.dimension, [key.function])[key.function]
-    seeds = protocol.run_seeds(key.function, key.runs, key.method)
+    seeds = protocol.run_seeds(key.function, key.runs)
     try:
         record = chunk.method.run(problem, seeds, protocol)
     except Exception as error:

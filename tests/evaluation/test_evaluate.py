@@ -86,6 +86,10 @@ def test_export_and_named_methods(place, reports):
         (["--functions", "99"], "No function 99 in this suite"),
         (["--traced-function", "7", "--functions", "1", "3"], "`traced_function` must be one of (1, 3), got 7."),
         (["--population-size", "30"], "trained for populations of 50 individuals, got `population_size` 30."),
+        (
+            ["--methods", "jso", "de", "--population-size", "30"],
+            "is for controllers, and there are none among jso, de.",
+        ),
         (["--runs", "0"], "`num_runs` must be at least 1, got 0."),
         (["--jobs", "0"], "`jobs` must be positive, or -1 for all cores, got 0."),
         (["--out", "runs"], "holds files but no results of this script"),
