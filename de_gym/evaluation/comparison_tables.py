@@ -49,6 +49,7 @@ def run_length(protocol: Protocol) -> str:
 def ranking_table(comparison: Comparison) -> Table:
     """Return one row per method, the best first: scores, ranks, marks against the reference, the paper's scores."""
     header = ["method", "APS", "APS, paper", "Friedman rank", "p (Holm)", "better", "similar", "worse"]
+    header += ["U-score", "accuracy + speed", "P(better)", "P(equivalent)", "P(worse)"]
     header += [f"means within {Z_LIMIT} s.e. of the paper's", "runs", "origin"]
     rows = []
     for method in comparison.ranking:
@@ -60,12 +61,15 @@ def ranking_table(comparison: Comparison) -> Table:
             number(comparison.mean_rank(name), ".2f"),
             number(comparison.holm.get(name), ".2g"),
             *(number(count, "d") for count in counts),
+            number(comparison.u_scores[name], ",.0f"),
+            number(comparison.competition_scores.get(name), ",.0f"),
+            *(number(chance, ".2f") for chance in comparison.probabilities.get(name, (None, None, None))),
             number(comparison.within_limit(name) if name in comparison.z_scores else None, "d"),
             number(method.num_runs, "d"),
             Cell(method.origin),
         ]
         rows.append(row)
-    return table(header, rows, "l" + "r" * 9 + "l").without_empty_columns()
+    return table(header, rows, "l" + "r" * 14 + "l").without_empty_columns()
 
 
 def errors_table(comparison: Comparison) -> Table:

@@ -115,6 +115,13 @@ def make_methods(
     return methods
 
 
+def every_method(protocol: Protocol) -> list[str]:
+    """Return the names of all that the package can run under a protocol without further choices."""
+    size = default_population_size(protocol.dimension)
+    controllers = [name for name in available() if load(name).population_size == size]
+    return [*ALGORITHMS, "random", "constant", *controllers]
+
+
 def _make_method(name: str, size: int) -> OptimizerMethod:
     if name in ALGORITHMS:
         return algorithm_method(name)

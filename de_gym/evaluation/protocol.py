@@ -109,6 +109,10 @@ PROTOCOLS = {
     "paper-cec17-30d": Protocol("cec2017", 30, _CEC2017),
     "small-cec17-10d": Protocol("cec2017", 10, _CEC2017, max_evaluations=2_500),
     "small-cec17-30d": Protocol("cec2017", 30, _CEC2017, max_evaluations=7_500),
+    "ladder-cec17-10d": Protocol("cec2017", 10, _CEC2017),
+    "ladder-cec17-30d": Protocol("cec2017", 30, _CEC2017),
+    "ladder-cec17-50d": Protocol("cec2017", 50, _CEC2017),
 }
-"""The paper's tables, where ``T`` ends every run after the 50 generations of a training episode; and CEC'17 with 250
-evaluations per coordinate, for functions that are expensive."""
+"""The paper's tables, where ``T`` ends every run after the 50 generations of a training episode; CEC'17 with 250
+evaluations per coordinate, for functions that are expensive; and the rules of the CEC'17 competition, to compare with
+everything there is. Protocols of the same rules share seeds and stored results."""

@@ -63,14 +63,15 @@ def readme_section() -> str:
     for dimension, names in README_TABLES.items():
         protocols = [PROTOCOLS[name] for name in names if stored_methods(PROTOCOLS[name])[1]]
         if protocols:
-            parts += [f"**{dimension} dimensions**, score (place):", *_scores(protocols)]
+            parts += [f"**{dimension} dimensions**, score (place, = where it is shared):", *_scores(protocols)]
     return "\n\n".join([*parts, *_returns()])
 
 
 def long_form(folder: Path) -> str:
     """Return the long form, after writing a report of every table into a folder of its own in ``folder``."""
     parts = ["# Results", "Every number follows from the stored errors.", *_returns()]
-    for name, protocol in PROTOCOLS.items():
+    for name in (name for names in README_TABLES.values() for name in names):
+        protocol = PROTOCOLS[name]
         algorithms, controllers = stored_methods(protocol)
         if not controllers:
             continue

@@ -72,14 +72,10 @@ def headline_sentences(comparison: Comparison) -> list[str]:
     """Return the main results in words."""
     results = comparison.results
     reference, protocol = results.reference_results, results.protocol
-    ranking = [method.name for method in comparison.ranking]
     sentences = [
         f"{_count(len(results.methods), 'method')} on {_count(len(protocol.functions), 'function')} of "
-        f"{suite_title(protocol.suite)}, dimension {protocol.dimension}, {_runs_text(results)} runs each.",
-        f"{reference.label} has rank {ranking.index(reference.name) + 1} of {len(ranking)} by average performance "
-        f"score ({comparison.scores[reference.name]:.2f}); first is {comparison.ranking[0].label} "
-        f"({comparison.scores[ranking[0]]:.2f}), last {comparison.ranking[-1].label} "
-        f"({comparison.scores[ranking[-1]]:.2f}).",
+        f"{suite_title(protocol.suite)}, dimension {protocol.dimension}, {_count(reference.num_runs, 'run')} each.",
+        _place_sentence(comparison),
     ]
     shown = [method for method in results.compared if method.name in ("random", "constant")]
     for method in shown:
@@ -95,6 +91,23 @@ def headline_sentences(comparison: Comparison) -> list[str]:
             f"{', '.join(agreeing)}."
         )
     return sentences
+
+
+def _place_sentence(comparison: Comparison) -> str:
+    """Return the reference's place, and who is first and last; a place that is shared is said to be."""
+    reference, scores = comparison.results.reference_results, comparison.scores
+    own, best, worst = scores[reference.name], min(scores.values()), max(scores.values())
+
+    def holders(score: float) -> str:
+        return " and ".join(method.label for method in comparison.ranking if scores[method.name] == score)
+
+    sharing = [method.label for method in comparison.results.compared if scores[method.name] == own]
+    sentence = f"{reference.label} has place {comparison.place(reference.name)} of {len(scores)}"
+    sentence += f", shared with {' and '.join(sharing)}," if sharing else ""
+    sentence += f" by average performance score ({own:.2f})"
+    sentence += f"; first is {holders(best)} ({best:.2f})" if best < own else ""
+    sentence += f"; last is {holders(worst)} ({worst:.2f})" if worst > own else ""
+    return f"{sentence}."
 
 
 def _pictures(comparison: Comparison, traces: Sequence[ParameterTrace], traced_function: str) -> dict[str, Picture]:
@@ -170,8 +183,3 @@ def _latex_tables(comparison: Comparison) -> dict[str, str]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _runs_text(results: Results) -> str:
-    numbers = sorted({method.num_runs for method in results.methods})
-    return " to ".join(str(number) for number in dict.fromkeys([numbers[0], numbers[-1]]))

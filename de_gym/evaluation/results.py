@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import LABELS
 from de_gym.evaluation.protocol import SEED_RULE, Protocol
 from de_gym.evaluation.result_files import RESULTS, StoredRuns, add_runs, read_runs
-from de_gym.evaluation.statistics import Summary, summarize
+from de_gym.evaluation.statistics import Summary, round_significant, summarize
 from de_gym.evaluation.store import ResultStore
 
 RUN_HERE, SHIPPED = "this evaluation", "shipped with the package"
@@ -70,6 +70,21 @@ class MethodResults:
         """Runs per function."""
         return int(self.errors.shape[1])
 
+    def part(self, rows: Sequence[int], num_runs: int) -> MethodResults:
+        """Return the first runs on some of the functions."""
+        chosen = np.ix_(rows, range(num_runs))
+        curves = self.convergence
+        return replace(
+            self,
+            errors=self.errors[chosen],
+            evaluations=None if self.evaluations is None else self.evaluations[chosen],
+            convergence=None if curves is None else Convergence(curves.grid, curves.errors[chosen]),
+        )
+
+    def rounded(self, digits: int) -> MethodResults:
+        """Return the results with errors of so many significant digits."""
+        return replace(self, errors=round_significant(self.errors, digits))
+
     @cached_property
     def summary(self) -> Summary:
         """Mean, deviation, median, best and worst per function."""
@@ -82,7 +97,8 @@ class Results:
 
     Attributes:
         protocol: The common rules.
-        methods: At least one method; names are distinct.
+        methods: At least one method; names are distinct, and all have equally many runs: more of them alone make more
+            differences significant. See ``equal_runs``.
         reference: The method that all others are compared with by rank-sum tests.
     """
 
@@ -96,6 +112,9 @@ class Results:
             raise ValueError(f"Methods need distinct names, got {', '.join(names)}.")
         if self.reference not in names:
             raise ValueError(f"The reference must be one of the methods {', '.join(names)}, got {self.reference!r}.")
+        if len({method.num_runs for method in self.methods}) > 1:
+            counts = ", ".join(f"{method.num_runs} of {method.name}" for method in self.methods)
+            raise ValueError(f"Methods need equally many runs to be compared, got {counts}.")
         for method in self.methods:
             if len(method.errors) != len(self.protocol.functions):
                 raise ValueError(
@@ -115,6 +134,12 @@ class Results:
 
     def __getitem__(self, name: str) -> MethodResults:
         return next(method for method in self.methods if method.name == name)
+
+
+def equal_runs(methods: Sequence[MethodResults], at_most: int) -> tuple[MethodResults, ...]:
+    """Return the methods with as many runs as the one with the fewest has, the first of each."""
+    num_runs = min(at_most, *(method.num_runs for method in methods))
+    return tuple(method.part(range(len(method.errors)), num_runs) for method in methods)
 
 
 def method_label(name: str) -> str:
@@ -150,13 +175,12 @@ def shipped_results(protocol: Protocol, folders: Sequence[Path] = (RESULTS,)) ->
     return found
 
 
-def add_to_result_file(results: Results, folder: str | Path) -> Path:
-    """Put the errors of every method of this evaluation into the result file of its protocol in ``folder``."""
-    protocol = results.protocol
+def add_to_result_file(methods: Sequence[MethodResults], protocol: Protocol, folder: str | Path) -> Path:
+    """Put the errors of methods into the result file of their protocol in ``folder``, and return its path."""
     runs = {
         method.name: StoredRuns(protocol.functions, method.errors, method.evaluations, method.settings, method.making)
-        for method in results.methods
-        if method.origin == RUN_HERE and method.evaluations is not None
+        for method in methods
+        if method.evaluations is not None
     }
     return add_runs(protocol, runs, Path(folder))
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from de_gym.controllers import available, load
-from de_gym.evaluation.comparison import Z_LIMIT, Comparison, compare
+from de_gym.evaluation.comparison import Z_LIMIT, Comparison, compare, shared_place
 from de_gym.evaluation.comparison_tables import run_length, scientific, suite_title
 from de_gym.evaluation.paper import (
     PaperColumn,
@@ -96,7 +96,7 @@ def _score_cells(protocol: Protocol, names: Mapping[str, str]) -> dict[str, Cell
         if method.name in names:
             comparison = compare_alone(method, algorithms, protocol)
             score = comparison.scores[method.name]
-            cells[method.name] = Cell(f"{score:.2f} ({comparison.place(method.name)})", score)
+            cells[method.name] = Cell(f"{score:.2f} ({comparison.place_text(method.name)})", score)
     return cells
 
 
@@ -105,8 +105,7 @@ def _printed_cell(protocol: Protocol) -> Cell:
     printed = paper_scores(protocol.table)
     if "lde" not in printed:
         return Cell("")
-    place = 1 + sum(score < printed["lde"] for score in printed.values())
-    return Cell(f"{printed['lde']:.2f} ({place})", printed["lde"])
+    return Cell(f"{printed['lde']:.2f} ({shared_place(printed['lde'], printed.values())})", printed["lde"])
 
 
 def _marks_against_random(stored: Mapping[str, MethodResults], name: str) -> Cell:

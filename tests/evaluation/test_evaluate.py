@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import evaluate
+from de_gym.baselines import BASELINES
 from de_gym.controllers import save_controller
 from de_gym.evaluation import PROTOCOLS
 from evaluate import EvalConfig
@@ -88,7 +89,7 @@ def test_export_and_named_methods(place, reports):
         (["--population-size", "30"], "trained for populations of 50 individuals, got `population_size` 30."),
         (
             ["--methods", "jso", "de", "--population-size", "30"],
-            "is for controllers, and there are none among jso, de.",
+            "is for controllers, and there are none to run among jso, de.",
         ),
         (["--runs", "0"], "`num_runs` must be at least 1, got 0."),
         (["--jobs", "0"], "`jobs` must be positive, or -1 for all cores, got 0."),
@@ -186,3 +187,39 @@ def test_sigterm_ends_the_command_and_its_workers_in_one_sentence(place):
     while _alive(workers) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert _alive(workers) == []
+
+
+def test_a_ladder_compares_everything_stored_and_published_without_running_it_again(place, reports, capsys):
+    rows = [f"other,10,{number},{run},{run / 9:.6f}" for number in (1, *range(3, 29)) for run in range(1, 6)]
+    Path("errors.csv").write_text("\n".join(["algorithm,dim,func,run,error", *rows]) + "\n")
+    evaluate.evaluate(EvalConfig(protocol="ladder-cec17-10d", methods=("de",), raw_errors=Path("errors.csv"), runs=7))
+    (results,) = reports
+    names = [method.name for method in results.methods]
+    assert names[0] == results.reference == "de"
+    assert {*BASELINES, "random", "constant", "long-10d", "quick-10d", "other (published)"} <= set(names)
+    assert "quick-10d-untrained" not in names  # only the repository has it
+    assert {method.errors.shape for method in results.methods} == {(27, 5)}
+    assert results.protocol.functions == (1, *range(3, 29))
+    assert results["jso"].origin == "shipped with the package"
+    assert results["de"].convergence.errors.shape[:2] == (27, 5)
+    output = capsys.readouterr().out
+    assert "Published errors have 6 digits; later ones are not compared." in output
+    assert "Left out, because not all published entries have them: f29, f30." in output
+    assert "Of every method the first 5 runs are compared" in output
+
+
+def test_a_ladder_runs_what_is_not_stored(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = EvalConfig(protocol="ladder-cec17-10d")
+    protocol = evaluate.make_protocol(config)
+    names = evaluate.default_names(config, protocol)
+    assert names[0] == "long-10d"
+    assert len(set(names)) == len(names)
+    stored = {column.name for column in evaluate.stored_columns(config, protocol, names)}
+    assert set(names) == stored
+    limited = replace(config, max_evaluations=500)
+    assert evaluate.stored_columns(limited, evaluate.make_protocol(limited), names) == []
+    assert evaluate.stored_columns(replace(config, stored=False), protocol, names) == []
+    fifty = evaluate.default_names(replace(config, protocol="ladder-cec17-50d"), PROTOCOLS["ladder-cec17-50d"])
+    assert {"jso", "quick-30d", "random"} <= set(fifty)
+    assert "quick-10d" not in fifty  # trained for 50 individuals, and 50 dimensions have 100

@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 
 from de_gym.evaluation.comparison import Z_LIMIT, compare
 from de_gym.evaluation.comparison_tables import errors_table, paper_table, ranking_table, records_table
@@ -120,8 +121,31 @@ def test_the_paper_stands_beside_ours_with_z_scores(comparison):
 def test_headline_names_reference_extremes_and_what_learning_added(comparison):
     sentences = headline_sentences(comparison)
     counts = comparison.counts["random"]
-    assert sentences[0].startswith("6 methods on 29 functions of CEC 2017, dimension 10, 11 to 51 runs")
+    assert sentences[0].startswith("6 methods on 29 functions of CEC 2017, dimension 10, 11 runs each.")
     assert any(f"better on {counts.worse} functions" in sentence and "random" in sentence for sentence in sentences)
+
+
+def test_a_shared_place_is_no_first_place():
+    protocol = Protocol("cec2017", 10, (1, 3), num_runs=9)
+    low = np.arange(18.0).reshape(2, 9)
+    methods = [MethodResults(name, low + shift) for name, shift in (("a", 0.0), ("b", 0.0), ("c", 99.0))]
+    comparison = compare(Results(protocol, tuple(methods), reference="a"))
+    assert headline_sentences(comparison)[1] == (
+        "a has place 1 of 3, shared with b, by average performance score (0.00); last is c (2.00)."
+    )
+    assert [comparison.place_text(name) for name in "abc"] == ["1=", "1=", "3"]
+    other = compare(Results(protocol, tuple(methods), reference="c"))
+    assert headline_sentences(other)[1] == (
+        "c has place 3 of 3 by average performance score (2.00); first is a and b (0.00)."
+    )
+
+
+def test_the_numbers_of_the_bars_are_their_scores_and_not_the_paper_s(comparison, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Axes, "set_yticks", lambda _, places, labels: drawn.extend(zip(places, labels, strict=True)))
+    score_bars(comparison)
+    expected = [f"{method.label}   {comparison.scores[method.name]:.2f}" for method in comparison.ranking]
+    assert [label for _, label in sorted(drawn, reverse=True)] == expected
 
 
 def test_a_protocol_the_paper_does_not_have_is_reported_without_it(tmp_path):

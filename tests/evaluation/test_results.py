@@ -14,7 +14,15 @@ from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import paper_column, paper_scores
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.result_files import StoredRuns, add_runs
-from de_gym.evaluation.results import SHIPPED, MethodResults, Results, add_to_result_file, shipped_results
+from de_gym.evaluation.results import (
+    SHIPPED,
+    Convergence,
+    MethodResults,
+    Results,
+    add_to_result_file,
+    equal_runs,
+    shipped_results,
+)
 from de_gym.evaluation.statistics import rank_sum_marks, z_scores
 
 CEC2017 = PROTOCOLS["paper-cec17-10d"]
@@ -75,8 +83,7 @@ def test_stored_results_of_other_limits_or_functions_do_not_count(tmp_path):
 def test_evaluated_methods_are_added_and_read_after_the_algorithms(tmp_path):
     errors, evaluations = np.array([[2e-8, 3.0], [4.0, 5.0]]), np.full((2, 2), 500)
     learned = MethodResults("a-mine", errors, evaluations, settings={"cell_size": 7}, making={"seed": 3})
-    shipped = MethodResults("jade", errors, evaluations, origin=SHIPPED)
-    path = add_to_result_file(Results(LIMITED, (learned, shipped), reference="a-mine"), tmp_path)
+    path = add_to_result_file([learned], LIMITED, tmp_path)
     assert path.name == "cec2017-10d-500e.npz"
     add_runs(LIMITED, {"jso": _stored()}, tmp_path)
     algorithm, method = shipped_results(LIMITED, [tmp_path])
@@ -87,6 +94,21 @@ def test_evaluated_methods_are_added_and_read_after_the_algorithms(tmp_path):
         {"seed": 3},
     )
     np.testing.assert_array_equal(method.errors, errors)
+
+
+def test_equally_many_runs_are_compared_the_first_of_each():
+    curves = Convergence(np.array([1, 9]), np.arange(12.0).reshape(2, 3, 2))
+    many = MethodResults("many", curves.errors[..., 1], np.arange(6).reshape(2, 3), curves)
+    few = MethodResults("few", np.ones((2, 2)))
+    with pytest.raises(ValueError, match="need equally many runs to be compared, got 3 of many, 2 of few"):
+        Results(LIMITED, (many, few), reference="few")
+    cut, same = equal_runs([many, few], at_most=51)
+    assert (cut.num_runs, same.num_runs) == (2, 2)
+    np.testing.assert_array_equal(cut.errors, [[1.0, 3.0], [7.0, 9.0]])
+    np.testing.assert_array_equal(cut.evaluations, [[0, 1], [3, 4]])
+    np.testing.assert_array_equal(cut.convergence.errors, curves.errors[:, :2])
+    assert equal_runs([many, few], at_most=1)[0].num_runs == 1
+    np.testing.assert_array_equal(many.part([1], 3).errors, [[7.0, 9.0, 11.0]])
 
 
 def test_names_and_counterparts_in_the_paper():

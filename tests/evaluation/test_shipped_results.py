@@ -153,7 +153,7 @@ def test_shipped_results_follow_from_their_seed(algorithm):
 
 def test_every_file_belongs_to_a_protocol_and_holds_51_runs_of_each_of_its_functions():
     protocols = list(PROTOCOLS.values())
-    assert {path.name for path in RESULTS.iterdir()} == {result_file(protocol).name for protocol in protocols}
+    assert {path.name for path in RESULTS.iterdir()} <= {result_file(protocol).name for protocol in protocols}
     for folder in (RESULTS, STUDIES):
         for protocol in protocols:
             for name, runs in read_runs(protocol, folder).items():
