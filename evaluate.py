@@ -18,8 +18,7 @@ from typing import Literal
 
 import tyro
 
-from de_gym.baselines import BASELINES
-from de_gym.controllers import default_name
+from de_gym.controllers import DEFAULT
 from de_gym.evaluation import (
     PROTOCOLS,
     MethodResults,
@@ -43,6 +42,7 @@ from de_gym.evaluation.paper import function_label, paper_algorithms
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.raw_errors import PublishedErrors
 from de_gym.evaluation.store import SETTINGS_FILE
+from de_gym.optimizers import PAPER_METHODS
 from de_gym.problems import make_suite
 
 QUICK_RUNS = 25  # of the paper's 51: five minutes instead of ten, and rank-sum tests still see clear differences
@@ -184,12 +184,11 @@ def named_methods(config: EvalConfig, protocol: Protocol, names: Sequence[str]) 
 def default_names(config: EvalConfig, protocol: Protocol) -> list[str]:
     """Return the last trained or a shipped controller, and what it is compared with under the chosen protocol."""
     trained = sorted(Path("runs").glob("*/controller.safetensors"), key=lambda path: path.stat().st_mtime)
-    controller = str(trained[-1]) if trained else default_name(protocol.dimension, protocol.budget)
+    controller = str(trained[-1]) if trained else DEFAULT
     if is_ladder(config):
         return list(dict.fromkeys([controller, *every_method(protocol)]))
-    baselines = (
-        [] if config.protocol == "quick" else [name for name in paper_algorithms(protocol.table) if name in BASELINES]
-    )
+    printed = [] if config.protocol == "quick" else paper_algorithms(protocol.table)
+    baselines = [name for name in printed if name in PAPER_METHODS]
     return [controller, "random", "constant", *baselines]
 
 
@@ -197,7 +196,7 @@ def stored_columns(config: EvalConfig, protocol: Protocol, names: Sequence[str])
     """Return the stored results to be shown: of baselines that are not run, on a ladder of all that need not be run."""
     if not config.stored:
         return []
-    wanted = every_method(protocol) if is_ladder(config) else list(BASELINES)
+    wanted = every_method(protocol) if is_ladder(config) else list(PAPER_METHODS)
     run = names if config.methods or not is_ladder(config) else []
     return [column for column in shipped_results(protocol) if column.name in wanted and column.name not in run]
 

@@ -181,7 +181,8 @@ class EvolutionStrategy:
     @property
     def mean(self) -> FloatArray:
         """The controller's numbers in the middle of the search distribution, what training is for."""
-        return self._complete(np.array(self._strategy.mean)[None])[0]
+        mean: FloatArray = self._complete(np.array(self._strategy.mean)[None])[0]
+        return mean
 
     def controller(self) -> ResidualController:
         """Return the controller of ``mean``."""

@@ -11,7 +11,7 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
 from de_gym import make_suite
-from de_gym.controllers import load
+from de_gym.controllers import RecurrentController, load
 from de_gym.problems.budgets import default_max_evaluations
 
 from .config import TrainConfig
@@ -75,10 +75,17 @@ def make_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
     if config.init is not None:
         assert isinstance(agent.policy, UnitBoxLstmPolicy)
         try:
-            import_controller(agent.policy, load(config.init), env_settings(config))
+            import_controller(agent.policy, _recurrent(config.init), env_settings(config))
         except ValueError as error:
             raise ValueError(f"`init` {config.init!r} cannot begin this training: {error}") from error
     return agent
+
+
+def _recurrent(name_or_path: str) -> RecurrentController:
+    controller = load(name_or_path)
+    if not isinstance(controller, RecurrentController):
+        raise ValueError(f"it is a {type(controller).__name__}, where a recurrent network is trained.")
+    return controller
 
 
 def _make_untrained_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:

@@ -61,6 +61,11 @@ class ResidualController:
     size_weights: FloatArray
     info: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def population_size(self) -> None:
+        """None: it controls populations of any size."""
+        return
+
     def __post_init__(self) -> None:
         """Reject arrays that do not fit together."""
         expected = (len(self.weights), len(self.controls), len(INPUTS)), (len(self.weights), NUM_SIZE_WEIGHTS)

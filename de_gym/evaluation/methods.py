@@ -1,23 +1,23 @@
-"""What can be compared: baselines and controllers, by name, as methods that a runner can send to its workers."""
+"""What can be compared: algorithms and controllers, by name, as methods that a runner can send to its workers."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from de_gym.baselines import BASELINES, JSO, GenerationParameters, JSOSettings, Optimizer, run
 from de_gym.controllers import (
     ConstantController,
     Controller,
     RandomController,
     RecurrentController,
+    ResidualController,
     available,
     load,
 )
@@ -25,16 +25,14 @@ from de_gym.controllers.storage import tensor_checksum
 from de_gym.envs.settings import default_population_size
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.protocol import Protocol
-from de_gym.optimizers import ControlledDE, process_settings
+from de_gym.optimizers import METHODS, AdaptiveDE, ControlledDE, Optimizer, process_settings, run
 from de_gym.optimizers.records import RunResult
+from de_gym.optimizers.running import ParameterRecorder
 from de_gym.problems import Problem
 from de_gym.registry import unknown_name_message
 
-ALGORITHMS: dict[str, Callable[[], Optimizer]] = {
-    **BASELINES,
-    "jso-lde-paper": lambda: JSO(JSOSettings.lde_paper()),
-}
-"""The nine algorithms of the paper, and jSO with the constants that the paper's table gives it."""
+ALGORITHMS = METHODS
+"""Every algorithm of the registry, those of other packages included where they are installed."""
 
 _CONSTANT = re.compile(r"constant(?:=([0-9]*\.?[0-9]+),([0-9]*\.?[0-9]+))?")
 _DEFAULT_CONSTANTS = ("0.5", "0.9")
@@ -69,15 +67,17 @@ class OptimizerMethod:
 
     def trace(self, problem: Problem, seed: np.random.SeedSequence, protocol: Protocol) -> ParameterTrace | None:
         """Return F and CR along one run, or None for an algorithm that has neither."""
-        optimizer = deepcopy(self.optimizer)
-        optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(seed)], protocol.budget)
-        generations: list[GenerationParameters] = []
-        limit = np.inf if protocol.max_generations is None else protocol.max_generations
-        solved = -np.inf if problem.optimum is None else problem.optimum + protocol.target_error
-        while not optimizer.has_ended[0] and optimizer.best_fitness[0] >= solved and len(generations) < limit:
-            optimizer.tell(problem.evaluate(optimizer.ask()))
-            if optimizer.last_parameters is not None:
-                generations.append(optimizer.last_parameters)
+        recorder = ParameterRecorder()
+        run(
+            deepcopy(self.optimizer),
+            problem,
+            seeds=[seed],
+            max_evaluations=protocol.budget,
+            max_generations=protocol.max_generations,
+            target_error=protocol.target_error,
+            observers=[recorder],
+        )
+        generations = recorder.generations
         if not generations:
             return None
         return ParameterTrace(
@@ -118,8 +118,9 @@ def make_methods(
 def every_method(protocol: Protocol) -> list[str]:
     """Return the names of all that the package can run under a protocol without further choices."""
     size = default_population_size(protocol.dimension)
-    controllers = [name for name in available() if load(name).population_size == size]
-    return [*ALGORITHMS, "random", "constant", *controllers]
+    controllers = [name for name in available() if load(name).population_size in (None, size)]
+    own = [name for name, method in ALGORITHMS.items() if method.package is None]
+    return [*own, "random", "constant", *controllers]
 
 
 def _make_method(name: str, size: int) -> OptimizerMethod:
@@ -134,6 +135,8 @@ def _make_method(name: str, size: int) -> OptimizerMethod:
     source, deterministic = name.removesuffix(_MEAN), name.endswith(_MEAN)
     if source in available() or source.endswith(".safetensors"):
         controller = load(source, population_size=size, deterministic=deterministic)
+        if isinstance(controller, ResidualController):
+            return residual_method(_short_name(source), controller)
         return controller_method(_short_name(source) + "-mean" * deterministic, controller)
     choices = [*ALGORITHMS, "random", "constant", "constant=F,CR", *available(), "FILE.safetensors"]
     raise ValueError(unknown_name_message("method", name, choices))
@@ -167,6 +170,17 @@ def controller_method(
     if isinstance(controller, RecurrentController):
         settings |= {**process_settings(controller), **_origin(controller)}
     return OptimizerMethod(name, ControlledDE(controller), settings)
+
+
+def residual_method(name: str, controller: ResidualController) -> OptimizerMethod:
+    """Return a residual controller as a method, in the algorithm whose rules it adjusts."""
+    settings = {
+        "kind": "controller",
+        "controller": "ResidualController",
+        "training": dict(controller.info),
+        "weights_sha256": tensor_checksum({"weights": controller.weights, "size_weights": controller.size_weights}),
+    }
+    return OptimizerMethod(name, AdaptiveDE(controller=controller), settings)
 
 
 def _origin(controller: RecurrentController) -> dict[str, object]:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import tyro
 
-from de_gym.controllers import default_name
 from de_gym.evaluation.figures import score_bars
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.report import write_report
@@ -40,6 +39,15 @@ README_TABLES = {
     30: ("paper-cec17-30d", "small-cec17-30d", "paper-cec13-30d"),
 }
 """Protocols of the README's tables, by number of dimensions."""
+
+
+MAIN_CONTROLLERS = {
+    (10, True): "short-10d",
+    (10, False): "long-10d",
+    (30, True): "short-30d",
+    (30, False): "quick-30d",
+}
+"""The recurrent controller that tables show beside the algorithms, by dimension and whether runs are short."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +112,9 @@ def _returns() -> list[str]:
 
 
 def _main_controller(protocol: Protocol) -> MethodResults:
-    """Return the controller that is taken by default under a protocol, or the first where that one is not stored."""
+    """Return the recurrent controller made for the protocol's length of run, or the first where it is not stored."""
     controllers = stored_methods(protocol)[1]
-    chosen = default_name(protocol.dimension, protocol.budget)
+    chosen = MAIN_CONTROLLERS[protocol.dimension, protocol.budget < 1000 * protocol.dimension]
     return next((method for method in controllers if method.name == chosen), controllers[0])
 
 

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 
-from de_gym.controllers import available, load
+from de_gym.controllers import RecurrentController, available, load
 from de_gym.evaluation.comparison import Z_LIMIT, Comparison, compare, shared_place
 from de_gym.evaluation.comparison_tables import run_length, scientific, suite_title
 from de_gym.evaluation.paper import (
@@ -169,7 +169,9 @@ def returns_table() -> Table:
     """Return the mean returns that were measured with the shipped controllers, from the files of their weights."""
     rows = []
     for name in available():
-        for kind, measured in load(name).info.results.items():
+        controller = load(name)
+        results = controller.info.results if isinstance(controller, RecurrentController) else {}
+        for kind, measured in results.items():
             means, p_values = measured["mean_return"], measured["p_against_trained"]  # type: ignore[index]
             row = [f"`{name}`, {kind} functions", f"{means['trained']:.3f}"]
             row += [f"{means[other]:.3f} (p {p_values[other]:.0e})" for other in ("untrained", "random", "constant")]

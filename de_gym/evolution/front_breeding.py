@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.chances import cauchy_at, find_base, redraw_cauchy, redraw_normal, uniform_at
+from de_gym.evolution.chances import MAX_REDRAWS, cauchy_at, find_base, redraw_cauchy, redraw_normal, uniform_at
 from de_gym.evolution.principal_axes import cross_along_axes, turn_axes
 from de_gym.evolution.top_and_front import (
     FRONT,
@@ -312,13 +312,13 @@ def _count_pbest(size: int, share: float) -> int:
 def _redraw_rank(i: int, pbest: int, ranking: Pointer[int], size: int, pressure: float, places: Places) -> int:
     """Return the slot of a rank of front, by the weights of all ranks but the one whose slot is ``pbest``."""
     base, mass = find_base(places.key, places.stream, _REDRAW_RANK), 1.0 - math.exp(-pressure)
-    slot, position = pbest, i
-    while slot == pbest:
-        rank = int(-size / pressure * math.log(1.0 - mass * uniform_at(base, position)))
-        slot = ranking[min(rank, size - 1)]
-        # A position that no other trial begins at.
-        position += size
-    return slot
+    rank = 0
+    for attempt in range(MAX_REDRAWS):
+        position = i * MAX_REDRAWS + attempt
+        rank = min(int(-size / pressure * math.log(1.0 - mass * uniform_at(base, position))), size - 1)
+        if ranking[rank] != pbest:
+            return ranking[rank]
+    return ranking[(rank + 1) % size]
 
 
 @inlined

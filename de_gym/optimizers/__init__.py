@@ -1,5 +1,6 @@
 """Optimisers: ask / tell over many runs, the methods by name, and the one loop that runs them."""
 
+from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.optimizers.controlled import ControlledOptimizer
 from de_gym.optimizers.controlled_de import ControlledDE, process_settings
@@ -12,6 +13,8 @@ __all__ = [
     "HSES",
     "METHODS",
     "PAPER_METHODS",
+    "AdaptiveDE",
+    "AdaptiveDESettings",
     "ControlledDE",
     "ControlledOptimizer",
     "GenerationParameters",

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import evaluate
-from de_gym.baselines import BASELINES
 from de_gym.controllers import save_controller
 from de_gym.evaluation import PROTOCOLS
+from de_gym.optimizers import PAPER_METHODS
 from evaluate import EvalConfig
 
 TINY = EvalConfig(functions=(1, 21), runs=3, max_evaluations=500, jobs=1)
@@ -196,7 +196,7 @@ def test_a_ladder_compares_everything_stored_and_published_without_running_it_ag
     (results,) = reports
     names = [method.name for method in results.methods]
     assert names[0] == results.reference == "de"
-    assert {*BASELINES, "random", "constant", "long-10d", "quick-10d", "other (published)"} <= set(names)
+    assert {*PAPER_METHODS, "random", "constant", "long-10d", "quick-10d", "other (published)"} <= set(names)
     assert "quick-10d-untrained" not in names  # only the repository has it
     assert {method.errors.shape for method in results.methods} == {(27, 5)}
     assert results.protocol.functions == (1, *range(3, 29))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import de_gym
-from de_gym.baselines import BASELINES, run
 from de_gym.controllers import RandomController, save_controller
 from de_gym.evaluation.methods import ALGORITHMS, controller_method, make_methods
 from de_gym.evaluation.paper import LABELS
@@ -16,6 +15,7 @@ from de_gym.evaluation.protocol import SEED_RULE, Protocol
 from de_gym.evaluation.results import load_results
 from de_gym.evaluation.runner import run_methods
 from de_gym.evaluation.store import ResultStore
+from de_gym.optimizers import PAPER_METHODS, ControlledDE, run
 from de_gym.problems import make_suite
 
 PROTOCOL = Protocol("cec2017", 10, (1, 5), num_runs=3, max_evaluations=600)
@@ -35,7 +35,7 @@ def controller_file(tmp_path, tiny_controller):
 
 
 def test_every_algorithm_of_the_paper_is_a_method_under_its_own_name():
-    assert list(BASELINES) == [name for name in LABELS if name != "lde"]
+    assert list(PAPER_METHODS) == [name for name in LABELS if name != "lde"]
     for method in make_methods(list(ALGORITHMS), PROTOCOL):
         assert json.loads(json.dumps(dict(method.settings)))["kind"] == "baseline"
         assert pickle.loads(pickle.dumps(method)).name == method.name
@@ -44,7 +44,7 @@ def test_every_algorithm_of_the_paper_is_a_method_under_its_own_name():
 def test_a_run_is_that_of_the_optimizer_with_the_protocol_s_seeds():
     seeds = PROTOCOL.run_seeds(5, range(3))
     record = _method("jade").run(PROBLEM, PROTOCOL.run_seeds(5, range(3)), PROTOCOL)
-    expected = run(BASELINES["jade"](), PROBLEM, seeds=seeds, max_evaluations=600)
+    expected = run(PAPER_METHODS["jade"](), PROBLEM, seeds=seeds, max_evaluations=600)
     np.testing.assert_array_equal(record.errors, expected.errors)
     np.testing.assert_array_equal(record.grid, PROTOCOL.grid)
 

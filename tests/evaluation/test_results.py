@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from de_gym.baselines import BASELINES
 from de_gym.evaluation.comparison import compare
 from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import paper_column, paper_scores
@@ -24,6 +23,7 @@ from de_gym.evaluation.results import (
     shipped_results,
 )
 from de_gym.evaluation.statistics import rank_sum_marks, z_scores
+from de_gym.optimizers import PAPER_METHODS
 
 CEC2017 = PROTOCOLS["paper-cec17-10d"]
 
@@ -133,7 +133,7 @@ def test_stored_results_and_the_published_lde_rank_as_in_the_paper(published_lde
     stored_methods = [
         MethodResults(method.name, rounded(method.errors))
         for method in shipped_results(CEC2017)
-        if method.name in BASELINES
+        if method.name in PAPER_METHODS
     ]
     comparison = compare(Results(CEC2017, (published_lde, *stored_methods), reference="lde"))
     ranking = [method.name for method in comparison.ranking]

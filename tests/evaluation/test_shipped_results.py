@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from de_gym.baselines import BASELINES, run
 from de_gym.controllers import available
 from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import paper_column
 from de_gym.evaluation.protocol import PROTOCOLS
 from de_gym.evaluation.result_files import RESULTS, STUDIES, read_runs, result_file
+from de_gym.optimizers import PAPER_METHODS, run
 from de_gym.problems import make_suite
 
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -68,11 +68,11 @@ def test_results_at_ten_dimensions_are_complete(algorithm):
     assert results.errors.shape == (29, 51)
     assert np.all(results.errors >= 0.0)
     assert np.all(results.evaluations <= 100_000)
-    assert results.settings["algorithm"] == BASELINES.get(algorithm, BASELINES["jso"])().name
+    assert results.settings["algorithm"] == PAPER_METHODS.get(algorithm, PAPER_METHODS["jso"])().name
     assert results.making.keys() == {"seed", "seed_rule", "package_version"}
 
 
-@pytest.mark.parametrize("algorithm", [name for name in BASELINES if name != "jso"])
+@pytest.mark.parametrize("algorithm", [name for name in PAPER_METHODS if name != "jso"])
 def test_the_papers_table_is_reproduced_at_ten_dimensions(algorithm):
     assert num_fitting(stored("paper-cec17-10d", algorithm), 10, algorithm) >= NUM_FITTING_REQUIRED
 
