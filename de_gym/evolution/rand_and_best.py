@@ -109,7 +109,7 @@ def breed_rand_and_best(
         parents, trials = positions[run, :size], points[starts[run] : starts[run + 1]]
         others = pick_distinct(drawn[: num_others * size].reshape(num_others, size), size)
         write_donors(parents, order[run, 0], others, strategies[run], scale_factors[run], trials)
-        _repair(trials, parents, lower[run], upper[run], repair)
+        repair_points(trials, parents, lower[run], upper[run], repair)
         forced = drawn[num_others * size : (num_others + 1) * size]
         crossing = drawn[(num_others + 1) * size : end].reshape(size, dimension)
         if eigen_probability == _NEVER or drawn[end] >= eigen_probability:
@@ -120,7 +120,7 @@ def breed_rand_and_best(
         rotated = rotate_rows(trials, basis)
         cross(rotate_rows(parents, basis), crossover_rates[run], forced, crossing, forces_only_empty, rotated)
         trials[:] = rotate_rows(rotated, np.ascontiguousarray(basis.T))
-        _repair(trials, parents, lower[run], upper[run], repair)
+        repair_points(trials, parents, lower[run], upper[run], repair)
 
 
 @compiled
@@ -184,8 +184,8 @@ def cross(
             donors[i, forced] = kept
 
 
-@inlined
-def _repair(points: FloatArray, parents: FloatArray, lower: FloatArray, upper: FloatArray, repair: int) -> None:
+@compiled
+def repair_points(points: FloatArray, parents: FloatArray, lower: FloatArray, upper: FloatArray, repair: int) -> None:
     """Bring points (N, D) back into the box, in place."""
     for i in range(points.shape[0]):
         for j in range(points.shape[1]):

@@ -13,7 +13,6 @@ from de_gym import Problem, ProblemBatch
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.envs.state import RUN
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
-from de_gym.evolution.operators import repair_reflect
 from de_gym.machine.breeding import (
     BOUND_REPAIRS,
     TrialNumbers,
@@ -25,6 +24,7 @@ from de_gym.machine.breeding import (
     trials_of_rows,
     write_trials,
 )
+from de_gym.machine.coordinates import to_mirror
 from de_gym.machine.lanes import moved, pointer_to
 from de_gym.machine.picks import pick_distinct, pick_leading
 from de_gym.machine.selection import select_by_rank
@@ -155,7 +155,7 @@ def test_one_pass_equals_the_operators_one_after_the_other(repair, dimension):
     outside = {
         "midpoint": lambda: 0.5 * (parents + bounds),
         "clip": lambda: bounds,
-        "reflect": lambda: repair_reflect(trials, lower, upper),
+        "reflect": lambda: np.vectorize(to_mirror)(trials, lower, upper),
         "resample": lambda: lower + crossing[-1] * (upper - lower),
     }[repair]()
     repaired = np.where((trials < lower) | (trials > upper), outside, trials)

@@ -1,4 +1,4 @@
-"""Problems and drivers that the baseline tests share."""
+"""Problems and drivers that the tests of optimisers share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from de_gym import Problem
 from de_gym.arrays import FloatArray
-from de_gym.baselines import Optimizer
+from de_gym.optimizers import Optimizer
 
 
 def _sphere(points: FloatArray) -> FloatArray:
@@ -32,7 +32,7 @@ def rastrigin() -> Problem:
 
 @pytest.fixture
 def generations() -> Callable[..., Iterator[tuple[FloatArray, FloatArray]]]:
-    """Return a function that starts runs on rastrigin and yields trials and fitness after each ``tell``."""
+    """Return a function that starts runs on rastrigin and yields points and values after each ``tell``."""
 
     def iterate(
         optimizer: Optimizer, num_runs: int = 3, dimension: int = 5, max_evaluations: int = 50_000
@@ -41,9 +41,9 @@ def generations() -> Callable[..., Iterator[tuple[FloatArray, FloatArray]]]:
         rngs = [np.random.default_rng(seed) for seed in range(num_runs)]
         optimizer.start(-upper, upper, rngs, max_evaluations)
         while not optimizer.has_ended.all():
-            trials = optimizer.ask()
-            fitness = _rastrigin(trials)
-            optimizer.tell(fitness)
-            yield trials, fitness
+            points = optimizer.ask().points
+            values = _rastrigin(points)
+            optimizer.tell(values)
+            yield points, values
 
     return iterate

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from de_gym.baselines.cma_steps import cma_constants, decompose, log_weights, sample_steps, update_strategy
+from de_gym.optimizers.cma_steps import cma_constants, decompose, log_weights, sample_steps, update_strategy
 
 
 def test_weights_are_logarithmic_and_add_up_to_one():

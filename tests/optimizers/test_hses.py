@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from de_gym import Problem
-from de_gym.baselines import HSES, HSESSettings, run
-from de_gym.baselines.hses import FIRST_CMA, REFINING, SAMPLING, SECOND_CMA
-from de_gym.baselines.hses_steps import fit_model, freeze_agreed, freeze_threshold, redraw_outside, wrap_outside
+from de_gym.optimizers import HSES, HSESSettings, run
+from de_gym.optimizers.hses import FIRST_CMA, REFINING, SAMPLING, SECOND_CMA
+from de_gym.optimizers.hses_steps import fit_model, freeze_agreed, freeze_threshold, redraw_outside, wrap_outside
 
 LENGTHS = (0.2, 0.01, 0.1, 10.0, 0.001)
 
@@ -14,9 +14,9 @@ LENGTHS = (0.2, 0.01, 0.1, 10.0, 0.001)
 def test_a_run_passes_through_its_phases_in_order(generations):
     optimizer = HSES()
     stages, sizes = [], []
-    for trials, _ in generations(optimizer, num_runs=1, dimension=10, max_evaluations=100_000):
+    for points, _ in generations(optimizer, num_runs=1, dimension=10, max_evaluations=100_000):
         stages.append(int(optimizer._state.stage[0]))
-        sizes.append(trials.shape[1])
+        sizes.append(len(points))
     changes = np.flatnonzero(np.diff(stages)) + 1
     assert [stages[0], *[stages[change] for change in changes]] == [SAMPLING, FIRST_CMA, SECOND_CMA, REFINING]
     # The stage is read after `tell`: the 101st generation of 200 points ends the sampling.
@@ -35,9 +35,9 @@ def test_each_cma_run_stops_after_its_share_of_the_budget(generations):
     noise, count = np.random.default_rng(1), dict.fromkeys(range(4), 0)
     while not optimizer.has_ended.all():
         stage = int(optimizer._state.stage[0])
-        trials = optimizer.ask()
-        count[stage] += trials.shape[1]
-        optimizer.tell(noise.random(trials.shape[:2]))
+        points = optimizer.ask().points
+        count[stage] += len(points)
+        optimizer.tell(noise.random(len(points)))
     assert count[FIRST_CMA] == count[SECOND_CMA] == -(-25_000 // 86) * 86
     assert count[SAMPLING] == 20_200
 
@@ -47,28 +47,27 @@ def test_cma_stops_when_generations_no_longer_differ(generations):
     upper = np.full((2, 5), 100.0)
     optimizer.start(-upper, upper, [np.random.default_rng(seed) for seed in range(2)], 100_000)
     for _ in range(101):
-        optimizer.tell(np.full(optimizer.ask().shape[:2], 3.0))
+        optimizer.tell(np.full(len(optimizer.ask().points), 3.0))
     assert np.all(optimizer._state.stage == FIRST_CMA)
-    optimizer.tell(np.full(optimizer.ask().shape[:2], 3.0))
+    optimizer.tell(np.full(len(optimizer.ask().points), 3.0))
     assert np.all(optimizer._state.stage == SECOND_CMA)
-    optimizer.tell(np.full(optimizer.ask().shape[:2], 3.0))
+    optimizer.tell(np.full(len(optimizer.ask().points), 3.0))
     assert np.all(optimizer._state.stage == REFINING)
 
 
-def test_runs_wait_for_each_other_before_refining():
+def test_runs_of_different_phases_ask_for_different_numbers_of_points():
     optimizer = HSES()
     upper = np.full((2, 5), 100.0)
     optimizer.start(-upper, upper, [np.random.default_rng(seed) for seed in range(2)], 100_000)
     noise = np.random.default_rng(0)
     for _ in range(103):
-        fitness = noise.random(optimizer.ask().shape[:2])
-        if len(fitness) == 2:
-            fitness[0] = 3.0  # the first run settles at once
-        optimizer.tell(fitness)
+        points, starts = optimizer.ask()
+        values = noise.random(len(points))
+        values[: starts[1]] = 3.0  # the first run settles at once
+        optimizer.tell(values)
     assert optimizer._state.stage[0] == REFINING
     assert optimizer._state.stage[1] == FIRST_CMA
-    optimizer.ask()
-    assert np.array_equal(optimizer.active_runs, [1])
+    assert np.array_equal(optimizer.ask().starts, [0, 200, 284])
 
 
 def test_deviations_shrink_once_progress_stalls(generations):
@@ -76,10 +75,11 @@ def test_deviations_shrink_once_progress_stalls(generations):
     upper = np.full((2, 3), 100.0)
     optimizer.start(-upper, upper, [np.random.default_rng(seed) for seed in range(2)], 100_000)
     for generation in range(61):
-        fitness = np.full(optimizer.ask().shape[:2], 100.0)
+        fitness = np.full((2, 200), 100.0)
         fitness[0] -= generation  # the first run improves, the second has its best in generation 25
         fitness[1, 0] = 0.0 if generation == 25 else 50.0
-        optimizer.tell(fitness)
+        optimizer.ask()
+        optimizer.tell(fitness.ravel())
         # At 40 the best is not yet older than 20 generations, at 60 it is.
         assert np.array_equal(optimizer._state.shrinks, [False, generation >= 60])
 

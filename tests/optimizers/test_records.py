@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from de_gym.evolution.records import ConvergenceRecord, evaluation_grid, report_errors
+from de_gym.optimizers.records import ConvergenceRecord, evaluation_grid, report_errors
 
 
 def test_grid_ends_at_the_budget_and_never_repeats():
@@ -13,9 +13,9 @@ def test_grid_ends_at_the_budget_and_never_repeats():
 
 def test_record_holds_the_error_of_the_last_generation_within_each_count():
     record = ConvergenceRecord(np.array([10, 20, 30, 40]), 2)
-    record.update(np.array([0, 1]), np.array([15, 10]), np.array([5.0, 7.0]))
-    record.update(np.array([0]), np.array([30]), np.array([2.0]))
-    assert np.array_equal(record.convergence, [[np.inf, 5.0, 2.0, 2.0], [7.0, 7.0, 7.0, 7.0]])
+    record.update(np.array([0, 1]), np.array([15, 10]), np.array([5.0, 7.0]), np.array([1.0, np.nan]))
+    record.update(np.array([0]), np.array([30]), np.array([2.0]), np.array([1.0]))
+    assert np.array_equal(record.convergence, [[np.inf, 4.0, 1.0, 1.0], [7.0, 7.0, 7.0, 7.0]])
 
 
 def test_small_errors_are_zero_and_unknown_optima_leave_values_alone():
