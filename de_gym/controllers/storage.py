@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-import de_gym
 from de_gym.arrays import Float32Array
 from de_gym.controllers.recurrent import ControllerInfo, RecurrentController
 from de_gym.tensor_files import (
@@ -21,6 +20,7 @@ from de_gym.tensor_files import (
     read_tensor_file,
     write_tensor_file,
 )
+from de_gym.version import __version__
 
 FORMAT = "de_gym controller"
 FORMAT_VERSION = "2"
@@ -43,7 +43,7 @@ def save_controller(controller: RecurrentController, path: str | Path, *, half_p
         "preset": info.preset,
         "env_settings": json.dumps(dict(info.env_settings), sort_keys=True),
         "seed": json.dumps(info.seed),
-        "package_version": info.package_version or de_gym.__version__,
+        "package_version": info.package_version or __version__,
         "results": json.dumps(dict(info.results), sort_keys=True),
     }
     target = Path(path)

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import de_gym
 from de_gym.arrays import FloatArray
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.results import Convergence, MethodResults
+from de_gym.version import __version__
 
 
 def export_ioh(methods: Sequence[MethodResults], protocol: Protocol, folder: str | Path) -> list[Path]:
@@ -52,7 +52,7 @@ def _export_function(
         "function_id": number,
         "function_name": name,
         "maximization": False,
-        "algorithm": {"name": method.label, "info": f"de_gym {de_gym.__version__}"},
+        "algorithm": {"name": method.label, "info": f"de_gym {__version__}"},
         "experiment_attributes": [{"seed": str(protocol.seed)}],
         "attributes": ["evaluations", "raw_y"],
         "scenarios": [{"dimension": protocol.dimension, "path": data.as_posix(), "runs": runs}],

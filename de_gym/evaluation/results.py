@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from de_gym import __version__
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.evaluation.array_files import DamagedFileError
 from de_gym.evaluation.methods import ALGORITHMS
@@ -19,6 +18,7 @@ from de_gym.evaluation.protocol import SEED_RULE, Protocol
 from de_gym.evaluation.result_files import RESULTS, StoredRuns, add_runs, read_runs
 from de_gym.evaluation.statistics import Summary, round_significant, summarize
 from de_gym.evaluation.store import ResultStore
+from de_gym.version import __version__
 
 RUN_HERE, SHIPPED = "this evaluation", "shipped with the package"
 """Where a method's results come from."""

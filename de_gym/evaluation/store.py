@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-import de_gym
+from de_gym import version
 from de_gym.evaluation.array_files import Arrays, read_arrays, write_arrays
 from de_gym.evaluation.protocol import Protocol
 from de_gym.files import create_folder, remove_abandoned
@@ -63,7 +63,7 @@ class ResultStore:
         self.protocol = protocol
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"A result store must be a folder, got the file {str(self.folder)!r}.")
-        identity = {**protocol.limits, "seed": protocol.seed, "package_version": de_gym.__version__}
+        identity = {**protocol.limits, "seed": protocol.seed, "package_version": version.__version__}
         content = {"format": _FORMAT, "protocol": identity}
         if not create_folder(self.folder, {SETTINGS_FILE: _json(content)}):
             self._check_settings(identity)

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from de_gym import Problem
 from de_gym.baselines import CoBiDE, CoBiDEPCM, CoBiDEPCMSettings, CoBiDESettings, run
 from de_gym.baselines.cobide import learn_eigenvectors, refresh_failed
+
+from de_gym import Problem
 
 MODES = ((0.65, 1.0), (0.1, 0.95))
 

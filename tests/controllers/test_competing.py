@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from de_gym.baselines import CDE, CDEPCM, CDESettings
 from de_gym.baselines.cde import _competing_donors, choose_settings, reset_counts
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from de_gym.baselines import JSO, JSOSettings
 from de_gym.baselines.jso_steps import (
     drop_worst,

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from de_gym.baselines import JADE, JADESettings, JADEWithArchive
 from de_gym.baselines.jade import _follow_successes, _propose, _select_and_archive
 

@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-import de_gym
 from de_gym.evaluation.array_files import DamagedFileError
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.store import ChunkKey, ResultStore
@@ -110,7 +109,7 @@ def test_mixed_settings_are_refused(store, changes, message):
 
 
 def test_results_of_another_version_are_not_mixed_in(store, monkeypatch):
-    monkeypatch.setattr(de_gym, "__version__", "99.0")
+    monkeypatch.setattr("de_gym.version.__version__", "99.0")
     with pytest.raises(ValueError, match=r"package_version is .* there and '99.0' here"):
         ResultStore(store.folder, PROTOCOL)
 
