@@ -322,4 +322,5 @@ class HSES(Optimizer):
 
 
 def _is_cma(stage: IntArray) -> BoolArray:
-    return (stage == FIRST_CMA) | (stage == SECOND_CMA)
+    in_cma: BoolArray = (stage == FIRST_CMA) | (stage == SECOND_CMA)
+    return in_cma
