@@ -3,6 +3,7 @@
 Everything goes into one folder: configuration, progress, checkpoints, TensorBoard logs, the training curve, the
 exported controller and its measurement. A run that was stopped goes on with ``python train.py --resume FOLDER``, for
 longer than planned with ``--updates``; a new one starts from a trained controller with ``--init``.
+``--agent evolution-strategy`` trains a residual controller of an adaptive algorithm instead, with settings of its own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from agents.callbacks import SeedEveryRollout, TrainingMonitor
 from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
 from agents.collapse import CollapseError
 from agents.config import PRESETS, PresetName, TrainConfig
+from agents.evolution_training import EvolutionConfig, train_residual_controller
 from agents.export import export_controller
 from agents.interruptions import TrainingStopped, resumable, sigterm_interrupts
 from agents.measuring import (
@@ -45,6 +47,13 @@ from de_gym.controllers import (
 )
 
 CONTROLLER_FILE = "controller.safetensors"
+
+
+@dataclass(frozen=True)
+class _AgentChoice:
+    """What decides whose settings the command line has."""
+
+    agent: str = "reinforce"
 
 
 @dataclass(frozen=True)
@@ -193,10 +202,20 @@ def summary(measurements: dict[str, Measurement]) -> dict[str, object]:
     return {"mean_return": means, "p_against_trained": others}
 
 
+def _wants_evolution(arguments: Sequence[str]) -> bool:
+    """Return whether the command line asks for the agent that has settings of its own."""
+    chosen, _ = tyro.cli(_AgentChoice, args=arguments, return_unknown_args=True, add_help=False)
+    return chosen.agent == "evolution-strategy"
+
+
 def main() -> int:
     """Run the command line; a mistake of the caller, a collapse or a stop from outside ends in one sentence."""
     try:
         with sigterm_interrupts():
+            if _wants_evolution(sys.argv[1:]):
+                folder = train_residual_controller(tyro.cli(EvolutionConfig, args=sys.argv[1:], description=__doc__))
+                print(f"Controller: {folder / CONTROLLER_FILE}")
+                return 0
             config = parse_config(sys.argv[1:])
             if config.seeds:
                 train_seeds(config)

@@ -179,6 +179,12 @@ class EvolutionStrategy:
         return len(self.scores)
 
     @property
+    def num_evaluations(self) -> int:
+        """Points that the training may have evaluated so far; runs that are solved early take fewer."""
+        tasks = (draw_tasks(self.curriculum, self.seed, number) for number in range(self.num_generations))
+        return sum(task.budget for drawn in tasks for task in drawn) * (self.num_candidates + 1)
+
+    @property
     def mean(self) -> FloatArray:
         """The controller's numbers in the middle of the search distribution, what training is for."""
         mean: FloatArray = self._complete(np.array(self._strategy.mean)[None])[0]
