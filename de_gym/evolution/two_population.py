@@ -24,8 +24,9 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from de_gym.evolution.breeding_places import make_breeding_space
 from de_gym.evolution.first_generation import draw_initial_points, initial_size, start
-from de_gym.evolution.front_breeding import breed_run, make_breeding_space
+from de_gym.evolution.front_breeding import breed_run
 from de_gym.evolution.front_selection import select_run
 from de_gym.evolution.residuals import CONTROLS, PARAMETERS, checked_residuals, follow_rule, set_parameters
 from de_gym.evolution.run_features import FEATURES, LARGEST_FEATURE, observe_run
