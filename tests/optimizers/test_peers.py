@@ -62,7 +62,9 @@ def test_runs_that_are_not_kept_leave_the_others_alone(name, rastrigin):
 @pytest.mark.parametrize(("name", "package"), [("cma", "cma"), ("minion-lshade", "minionpy")])
 def test_a_missing_package_is_named_with_its_extra(monkeypatch, sphere, name, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf"Method '{name}' needs the package '{package}': pip install 'de-gym\[peers\]'"):
+    with pytest.raises(
+        ImportError, match=rf"Method '{name}' needs the package '{package}': pip install 'de-gym\[peers\]'"
+    ):
         run(METHODS[name](), sphere, num_runs=1)
 
 
