@@ -50,8 +50,8 @@ def minimize(
             columns in scipy). A NaN counts as +inf.
         bounds: One (lower, upper) pair per coordinate, or a ``scipy.optimize.Bounds``; all finite.
         args: Further arguments of ``fun``.
-        method: "learned", or the name of another algorithm such as "jso", see ``de_gym.optimizers.METHODS``; case does not
-            matter. Those of other packages, such as "cma" and "minion-arrde", need ``pip install 'de-gym[peers]'``.
+        method: "learned", or another name of ``de_gym.optimizers.METHODS`` such as "jso", in any case. Those of other
+            packages, such as "cma" and "minion-arrde", need ``pip install 'de-gym[peers]'``.
         controller: For "learned": "default" takes the shipped controller trained nearest to the number of
             coordinates, then to the evaluations per coordinate; else a shipped name, the path of a ``.safetensors``
             file, or a ``Controller``.

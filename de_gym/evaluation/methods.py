@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from de_gym.baselines import GenerationParameters, Optimizer, run
 from de_gym.baselines.reproduce import CONFIGURATIONS
 from de_gym.controllers import (
     ConstantController,
@@ -27,7 +26,9 @@ from de_gym.controllers.storage import tensor_checksum
 from de_gym.envs.settings import default_population_size
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.protocol import Protocol
+from de_gym.optimizers import Optimizer, run
 from de_gym.optimizers.records import RunResult
+from de_gym.optimizers.running import ParameterRecorder
 from de_gym.problems import Problem
 from de_gym.registry import unknown_name_message
 
@@ -67,15 +68,17 @@ class OptimizerMethod:
 
     def trace(self, problem: Problem, seed: np.random.SeedSequence, protocol: Protocol) -> ParameterTrace | None:
         """Return F and CR along one run, or None for an algorithm that has neither."""
-        optimizer = deepcopy(self.optimizer)
-        optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(seed)], protocol.budget)
-        generations: list[GenerationParameters] = []
-        limit = np.inf if protocol.max_generations is None else protocol.max_generations
-        solved = -np.inf if problem.optimum is None else problem.optimum + protocol.target_error
-        while not optimizer.has_ended[0] and optimizer.best_fitness[0] >= solved and len(generations) < limit:
-            optimizer.tell(problem.evaluate(optimizer.ask()))
-            if optimizer.last_parameters is not None:
-                generations.append(optimizer.last_parameters)
+        recorder = ParameterRecorder()
+        run(
+            deepcopy(self.optimizer),
+            problem,
+            seeds=[seed],
+            max_evaluations=protocol.budget,
+            max_generations=protocol.max_generations,
+            target_error=protocol.target_error,
+            observers=[recorder],
+        )
+        generations = recorder.generations
         if not generations:
             return None
         return ParameterTrace(

@@ -159,10 +159,7 @@ def test_residuals_scale_candidates_weight_and_size_plan(residual):
 
 
 def test_zero_residuals_change_no_bit():
-    (rule, view), (other, same) = (
-        begin(SuccessHistorySettings(), num_runs=2),
-        begin(SuccessHistorySettings(), num_runs=2),
-    )
+    (rule, view), (other, same) = (begin(SuccessHistorySettings(), num_runs=2) for _ in range(2))
     other.set_residuals(np.zeros((2, len(CONTROLS))))
     for one, two in zip(rule(view), other(same), strict=True):
         assert one.tobytes() == two.tobytes()

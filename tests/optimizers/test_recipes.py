@@ -117,7 +117,7 @@ def test_lde_paper_settings_cap_the_archive_and_start_higher(generations):
 @pytest.mark.parametrize("name", ["cobide", "cobide-pcm"])
 def test_successful_individuals_keep_their_parameters_and_others_do_not(generations, name):
     optimizer = METHODS[name]()
-    before, succeeded = None, 0
+    before, kept, succeeded = None, np.empty(0, bool), 0
     for step, _ in enumerate(generations(optimizer)):
         parameters = optimizer.last_parameters
         if before is not None:
