@@ -60,7 +60,7 @@ class Population(NamedTuple):
     @property
     def capacity(self) -> int:
         """Largest number of individuals, C."""
-        return self.order.shape[1]
+        return int(self.order.shape[1])
 
 
 def make_population(runs: RunRecords, capacity: int, archive_rows: int, dimension: int) -> Population:

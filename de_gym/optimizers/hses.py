@@ -322,4 +322,5 @@ class HSES(Optimizer):
 
 
 def _is_cma(stage: IntArray) -> BoolArray:
-    return (stage == FIRST_CMA) | (stage == SECOND_CMA)
+    is_cma: BoolArray = (stage == FIRST_CMA) | (stage == SECOND_CMA)
+    return is_cma

@@ -91,7 +91,8 @@ class StopAtError:
 
     def __call__(self, progress: Progress) -> BoolArray:
         """Return which runs have reached the target."""
-        return progress.optimizer.best_fitness - progress.problems.optimum < self.target
+        reached: BoolArray = progress.optimizer.best_fitness - progress.problems.optimum < self.target
+        return reached
 
 
 @dataclass(frozen=True)
