@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import Bounds, OptimizeResult
 
 from de_gym import minimize
-from de_gym.baselines import BASELINES
 from de_gym.controllers import RandomController
+from de_gym.optimizers import PAPER_METHODS
 
 BOX = [(-5.0, 3.0), (-1.0, 4.0), (-2.0, 2.0)]
 
@@ -27,7 +27,7 @@ def controlled(size: int = 20) -> RandomController:
     return RandomController(size)
 
 
-@pytest.mark.parametrize("method", BASELINES)
+@pytest.mark.parametrize("method", PAPER_METHODS)
 def test_every_method_solves_a_sphere_and_says_what_it_did(method):
     seen = []
 
@@ -232,7 +232,7 @@ MISBEHAVIOURS = {
     low=st.lists(st.floats(-1e9, 1e9, width=32), min_size=1, max_size=6),
     width=st.floats(0.0, 1e6, width=32),
     budget=st.integers(-5, 900),
-    method=st.sampled_from(["learned", *BASELINES]),
+    method=st.sampled_from(["learned", *PAPER_METHODS]),
     behaviour=st.sampled_from(sorted(MISBEHAVIOURS)),
     seed=st.integers(0, 2**32),
 )
