@@ -154,6 +154,14 @@ class Optimizer(ABC):
         return None
 
     @property
+    def mean_parameters(self) -> FloatArray | None:
+        """Mean F and CR of the last generation told, shape (R, 2); None where ``last_parameters`` is."""
+        parameters = self.last_parameters
+        if parameters is None:
+            return None
+        return np.stack([parameters.scale_factors.mean(axis=1), parameters.crossover_rates.mean(axis=1)], axis=1)
+
+    @property
     def population(self) -> tuple[FloatArray, FloatArray] | None:
         """Current positions (R, N, D) and fitness (R, N), NaN and infinite where a run has fewer than N.
 
