@@ -56,11 +56,7 @@ class Optimizer(ABC):
     settings: object
 
     def start(
-        self,
-        lower: FloatArray,
-        upper: FloatArray,
-        rngs: Sequence[np.random.Generator],
-        max_evaluations: int | IntArray,
+        self, lower: FloatArray, upper: FloatArray, rngs: Sequence[np.random.Generator], max_evaluations: int | IntArray
     ) -> None:
         """Begin R new runs.
 
