@@ -143,12 +143,13 @@ class _Record:
     def __call__(self, progress: Progress) -> None:
         """Take note of the generation."""
         optimizer = progress.optimizer
-        parameters = optimizer.last_parameters
+        means = optimizer.mean_parameters
+        factor, rate = (np.nan, np.nan) if means is None else means[0].tolist()
         self._last_generation = progress.trials.points, progress.values
         self.evaluations.append(int(optimizer.evaluations[0]))
         self._best_fitness.append(float(optimizer.best_fitness[0]))
-        self._scale_factor.append(np.nan if parameters is None else _mean(parameters.scale_factors[0]))
-        self._crossover_rate.append(np.nan if parameters is None else _mean(parameters.crossover_rates[0]))
+        self._scale_factor.append(factor)
+        self._crossover_rate.append(rate)
 
     def result(self, success: bool, message: str) -> OptimizeResult:
         """Return the result so far."""
@@ -177,11 +178,6 @@ class _Record:
         points, fitness = self._last_generation if population is None else (population[0][0], population[1][0])
         order = np.argsort(fitness, kind="stable")
         return points[order], fitness[order]
-
-
-def _mean(values: FloatArray) -> float:
-    """Return the mean without the ceremony of ``np.mean``, which costs more than its sum."""
-    return float(np.add.reduce(values) / len(values))
 
 
 class _Stops:

@@ -55,19 +55,11 @@ class Bimodal(ParameterRule):
 
     def __call__(self, view: View) -> Parameters:
         """Return the parameters of before where they succeeded, and fresh ones where they failed."""
-        population, draws, parameters = view.population, view.draws, self.parameters
-        refresh_failed(
-            population.improvements,
-            population.origins,
-            self._modes,
-            self.settings.spread,
-            self.settings.low_crossover_rate,
-            draws.uniforms,
-            draws.starts,
-            parameters.scale_factors,
-            parameters.crossover_rates,
-        )
-        return parameters
+        (population, draws), (factors, rates, *_) = view, self.parameters
+        last, shape = (population.improvements, population.origins), (self._modes, self.settings.spread)
+        lowest = self.settings.low_crossover_rate
+        refresh_failed(*last, *shape, lowest, draws.uniforms, draws.starts, factors, rates)
+        return self.parameters
 
 
 @compiled

@@ -73,14 +73,8 @@ class Competing(ParameterRule):
     def __call__(self, view: View) -> Parameters:
         """Return the settings that the individuals drew."""
         parameters = self.parameters
-        choose_settings(
-            self.counts,
-            self.settings.initial_count,
-            self.settings.reset_probability,
-            view.draws.uniforms,
-            view.draws.starts,
-            self.chosen,
-        )
+        draws, constants = view.draws, (self.settings.initial_count, self.settings.reset_probability)
+        choose_settings(self.counts, *constants, draws.uniforms, draws.starts, self.chosen)
         np.take(self.pool_strategies, self.chosen, out=parameters.strategies)
         np.take(self.pool[0], self.chosen, out=parameters.scale_factors)
         np.take(self.pool[1], self.chosen, out=parameters.crossover_rates)

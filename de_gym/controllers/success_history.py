@@ -44,19 +44,9 @@ _LARGEST_SPREAD = 0.5
 
 # Per run: the memory entry written next, the size when p-best candidates were last counted, and that count unrounded.
 _HISTORY = np.dtype([("slot", "i8"), ("counted_size", "i8"), ("pbest_count", "f8")], align=True)
-_CONSTANTS = np.dtype(
-    [
-        ("initial_size", "i8"),
-        ("min_size", "i8"),
-        ("min_pbest", "i8"),
-        ("fixed_mean", "f8"),
-        ("spread", "f8"),
-        ("max_pbest_fraction", "f8"),
-        ("pbest_decline", "f8"),
-        ("other_pbest_until", "f8"),
-    ],
-    align=True,
-)
+_SIZES = ("initial_size", "min_size", "min_pbest")
+_SHARES = ("fixed_mean", "spread", "max_pbest_fraction", "pbest_decline", "other_pbest_until")
+_CONSTANTS = np.dtype([(name, "i8") for name in _SIZES] + [(name, "f8") for name in _SHARES], align=True)
 
 
 @dataclass(frozen=True)
@@ -147,42 +137,21 @@ class SuccessHistory(ParameterRule):
 
     def __call__(self, view: View) -> Parameters:
         """Return parameters drawn around memory entries, within the limits of the time."""
-        draws, parameters = view.draws, self.parameters
-        plan_runs(
-            view.population.runs,
-            self._history,
-            self.residuals,
-            self._constants,
-            parameters.plans,
+        draws, runs, (factors, rates, weights, _, plans) = view.draws, view.population.runs, self.parameters
+        numbers, schedules = (
+            (draws.uniforms, draws.normals, draws.starts),
+            (self._ceilings, self._floors, self._weights),
         )
+        plan_runs(runs, self._history, self.residuals, self._constants, plans)
         sample_from_memory(
-            view.population.runs,
-            self.memory,
-            self.residuals,
-            self._constants,
-            self._ceilings,
-            self._floors,
-            self._weights,
-            draws.uniforms,
-            draws.normals,
-            draws.starts,
-            parameters.scale_factors,
-            parameters.crossover_rates,
-            parameters.pbest_weights,
+            runs, self.memory, self.residuals, self._constants, *schedules, *numbers, factors, rates, weights
         )
-        return parameters
+        return self.parameters
 
     def learn(self, feedback: Feedback) -> None:
         """Average one memory entry with the means of the parameters of better trials, weighted by what they gained."""
-        parameters = feedback.parameters
-        remember_successes(
-            feedback.improvements,
-            feedback.starts,
-            parameters.scale_factors,
-            parameters.crossover_rates,
-            self.memory,
-            self._history,
-        )
+        improvements, starts, (factors, rates, *_) = feedback
+        remember_successes(improvements, starts, factors, rates, self.memory, self._history)
 
     def keep(self, runs: IntArray) -> None:
         """Go on with only the given runs."""

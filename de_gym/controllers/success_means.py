@@ -66,29 +66,16 @@ class SuccessMeans(ParameterRule):
 
     def __call__(self, view: View) -> Parameters:
         """Return parameters drawn around the means."""
-        draws, parameters = view.draws, self.parameters
+        draws, (factors, rates, *_) = view.draws, self.parameters
         sample_around_means(
-            self.means,
-            self.settings.spread,
-            draws.uniforms,
-            draws.normals,
-            draws.starts,
-            parameters.scale_factors,
-            parameters.crossover_rates,
+            self.means, self.settings.spread, draws.uniforms, draws.normals, draws.starts, factors, rates
         )
-        return parameters
+        return self.parameters
 
     def learn(self, feedback: Feedback) -> None:
         """Move both means towards the parameters of better trials."""
-        parameters = feedback.parameters
-        follow_successes(
-            feedback.improvements,
-            feedback.starts,
-            parameters.scale_factors,
-            parameters.crossover_rates,
-            self.settings.learning_rate,
-            self.means,
-        )
+        improvements, starts, (factors, rates, *_) = feedback
+        follow_successes(improvements, starts, factors, rates, self.settings.learning_rate, self.means)
 
     def keep(self, runs: IntArray) -> None:
         """Go on with only the given runs."""

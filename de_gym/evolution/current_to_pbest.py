@@ -37,21 +37,10 @@ class CurrentToPbest(Shell):
     ) -> Trials:
         """Return one trial of every individual of the runs that ``draws.starts`` gives points to."""
         points = np.empty((draws.starts[-1], lower.shape[1]))
-        breed_to_pbest(
-            state.runs,
-            state.positions,
-            state.order,
-            parameters.pbest_weights,
-            parameters.scale_factors,
-            parameters.crossover_rates,
-            parameters.plans,
-            draws.uniforms,
-            draws.layout.controller_uniforms,
-            draws.starts,
-            lower,
-            upper,
-            points,
-        )
+        first_uniform, (factors, rates, weights, _, plans) = draws.layout.controller_uniforms, parameters
+        population = state.runs, state.positions, state.order
+        numbers = draws.uniforms, first_uniform, draws.starts
+        breed_to_pbest(*population, weights, factors, rates, plans, *numbers, lower, upper, points)
         return Trials(points, draws.starts)
 
 

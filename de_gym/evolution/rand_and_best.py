@@ -59,24 +59,11 @@ class RandAndBest(Shell):
     ) -> Trials:
         """Return one trial of every individual of the runs that ``draws.starts`` gives points to."""
         points = np.empty((draws.starts[-1], lower.shape[1]))
-        breed_rand_and_best(
-            state.positions,
-            state.order,
-            parameters.strategies,
-            parameters.scale_factors,
-            parameters.crossover_rates,
-            draws.uniforms,
-            draws.layout.controller_uniforms,
-            self.num_others,
-            draws.starts,
-            lower,
-            upper,
-            REPAIRS[self.repair],
-            self.forces_only_empty,
-            _NEVER if self.eigen_probability is None else self.eigen_probability,
-            self.covariance_fraction,
-            points,
-        )
+        (factors, rates, _, strategies, _), positions, order = parameters, state.positions, state.order
+        numbers = draws.uniforms, draws.layout.controller_uniforms, self.num_others, draws.starts
+        probability = _NEVER if self.eigen_probability is None else self.eigen_probability
+        rules = REPAIRS[self.repair], self.forces_only_empty, probability, self.covariance_fraction
+        breed_rand_and_best(positions, order, strategies, factors, rates, *numbers, lower, upper, *rules, points)
         return Trials(points, draws.starts)
 
 

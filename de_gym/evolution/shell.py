@@ -136,35 +136,10 @@ class Shell(ABC):
         self, state: Population, parameters: Parameters, draws: GenerationDraws, trials: Trials, values: FloatArray
     ) -> Feedback:
         """Have the trials meet their parents, in place; return what became of them."""
-        layout = draws.layout
-        replace_parents(
-            state.runs,
-            state.positions,
-            state.fitness,
-            state.order,
-            state.improvements,
-            state.parent_fitness,
-            state.origins,
-            trials.points,
-            values,
-            trials.starts,
-            draws.uniforms,
-            # The archive's numbers are the last of the individuals'.
-            layout.controller_uniforms + layout.shell_uniforms - 1,
-            self.strictly,
-            ARCHIVE_RULES[self.archive_rule],
-            self.archive_fraction,
-            self.max_archive_size,
-        )
+        # The archive's numbers are the last of the individuals'.
+        first_uniform = draws.layout.controller_uniforms + draws.layout.shell_uniforms - 1
+        archive = ARCHIVE_RULES[self.archive_rule], self.archive_fraction, self.max_archive_size
+        replace_parents(*state, *trials, values, draws.uniforms, first_uniform, self.strictly, *archive)
         if NEXT_SIZE in self.controls:
-            drop_worst(
-                state.runs,
-                state.positions,
-                state.fitness,
-                state.order,
-                state.origins,
-                parameters.plans,
-                self.archive_fraction,
-                self.max_archive_size,
-            )
+            drop_worst(*state, parameters.plans, *archive[1:])
         return Feedback(state.improvements, trials.starts, parameters)

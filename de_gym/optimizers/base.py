@@ -56,11 +56,7 @@ class Optimizer(ABC):
     settings: object
 
     def start(
-        self,
-        lower: FloatArray,
-        upper: FloatArray,
-        rngs: Sequence[np.random.Generator],
-        max_evaluations: int | IntArray,
+        self, lower: FloatArray, upper: FloatArray, rngs: Sequence[np.random.Generator], max_evaluations: int | IntArray
     ) -> None:
         """Begin R new runs.
 
@@ -152,6 +148,14 @@ class Optimizer(ABC):
     def last_parameters(self) -> GenerationParameters | None:
         """Control parameters of the last generation told; None where the method has none yet or none at all."""
         return None
+
+    @property
+    def mean_parameters(self) -> FloatArray | None:
+        """Mean F and CR of the last generation told, shape (R, 2); None where ``last_parameters`` is."""
+        parameters = self.last_parameters
+        if parameters is None:
+            return None
+        return np.stack([parameters.scale_factors.mean(axis=1), parameters.crossover_rates.mean(axis=1)], axis=1)
 
     @property
     def population(self) -> tuple[FloatArray, FloatArray] | None:

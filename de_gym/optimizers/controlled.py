@@ -85,6 +85,19 @@ class ControlledOptimizer(Optimizer):
         return GenerationParameters(*(_live(array, sizes, np.nan) for array in arrays))
 
     @property
+    def mean_parameters(self) -> FloatArray | None:
+        """Mean F and CR of the last generation told, shape (R, 2)."""
+        if self._parameters is None:
+            return None
+        factors, rates, starts = self._parameters.scale_factors, self._parameters.crossover_rates, self._draws.starts
+        means = np.empty((self.num_runs, 2))
+        for run, size in enumerate(np.diff(starts).tolist()):
+            # Sums and quotients, because ``np.mean`` costs more than both.
+            means[run, 0] = np.add.reduce(factors[run, :size]) / size if size else np.nan
+            means[run, 1] = np.add.reduce(rates[run, :size]) / size if size else np.nan
+        return means
+
+    @property
     def population(self) -> tuple[FloatArray, FloatArray] | None:
         """Current positions (R, N, D) and fitness (R, N); None before the initial population is told."""
         if not self._has_population:

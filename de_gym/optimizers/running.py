@@ -48,10 +48,7 @@ class Observer(Protocol):
 
 
 def advance(
-    optimizer: Optimizer,
-    problems: ProblemBatch,
-    observers: Sequence[Observer],
-    first_points: FloatArray | None = None,
+    optimizer: Optimizer, problems: ProblemBatch, observers: Sequence[Observer], first_points: FloatArray | None = None
 ) -> None:
     """Run a started optimiser until its budget is spent or observers have ended all runs.
 

@@ -1,163 +1,189 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from de_gym.baselines import JSO, JSOSettings
-from de_gym.baselines.jso_steps import (
-    drop_worst,
-    gain_weights,
-    pick_other_leading,
-    remember_successes,
-    sample_parameters,
-    select_and_archive,
+
+from de_gym.controllers.success_history import CONTROLS, SuccessHistory, SuccessHistorySettings, success_weight
+from de_gym.evolution.draws import DrawLayout, GenerationDraws
+from de_gym.evolution.populations import RUN, make_population
+from de_gym.evolution.shell import Feedback, View
+
+# As after half of the schedules: neither floor nor ceiling nor a weight.
+FREE = SuccessHistorySettings(
+    crossover_rate_floors=((1.0, 0.0),), scale_factor_ceilings=((1.0, 1.0),), pbest_weights=((1.0, 1.0),)
 )
+CONTROL_NAMES = [control.name for control in CONTROLS]
 
 
-@pytest.mark.parametrize(("dimension", "size"), [(1, 25), (2, 25), (10, 182), (30, 466)])
-def test_initial_population_size_is_the_papers(dimension, size):
-    assert JSO()._population_size(dimension) == size
+def begin(settings=FREE, size=100, num_runs=1, progress=0.0, budget=10_000, memory=None):
+    """Return a rule and what it sees of runs that have spent a share of their budget."""
+    runs = np.zeros(num_runs, RUN)
+    runs["size"], runs["max_evaluations"], runs["evaluations"] = size, budget, round(progress * budget)
+    population, rule = make_population(runs, size, 0, 1), SuccessHistory(settings)
+    rule.reset(population)
+    if memory is not None:
+        rule.memory[:] = np.array(memory)[None, :, None]
+    rngs = [np.random.default_rng(seed) for seed in range(num_runs)]
+    draws = GenerationDraws(rngs, size, DrawLayout(rule.num_uniforms, 0, 0, rule.num_normals))
+    draws.draw(np.arange(num_runs + 1) * size)
+    return rule, View(population, draws)
 
 
-def test_population_follows_the_linear_plan_to_four(generations):
-    optimizer = JSO()
-    steps = generations(optimizer, num_runs=2, dimension=10, max_evaluations=20_000)
-    next(steps)
-    for _ in steps:
-        planned = int(182 - 178 * optimizer.evaluations[0] / 20_000 + 0.5)
-        assert optimizer._state.fitness.shape == (2, planned)
-    assert planned == 4
-
-
-def test_archive_fills_keeps_its_capacity_and_holds_beaten_parents(generations):
-    optimizer = JSO()
-    full = False
-    parents: set[tuple[float, ...]] = set()
-    for _ in generations(optimizer, num_runs=1, max_evaluations=20_000):
-        state = optimizer._state
-        size, count = state.fitness.shape[1], state.archive_size[0]
-        archived = state.positions[0, size : size + count]
-        assert count <= size
-        assert state.positions.shape[1] == 2 * size
-        assert all(tuple(row) in parents for row in archived)
-        parents |= {tuple(row) for row in state.positions[0, :size]}
-        full |= count == size
-    assert full
-
-
-def test_lde_paper_settings_cap_the_archive_and_start_higher(generations):
-    optimizer = JSO(JSOSettings.lde_paper())
-    steps = generations(optimizer)
-    next(steps)
-    assert np.all(optimizer._state.memory_scale_factor == 0.5)
-    for _ in steps:
-        size = optimizer._state.fitness.shape[1]
-        assert optimizer._state.positions.shape[1] == size + min(20, size)
-
-
-def test_memory_moves_in_every_slot_and_the_slot_cycles(generations):
-    optimizer = JSO()
-    for step, _ in enumerate(generations(optimizer)):
-        if step == 1:
-            assert np.array_equal(optimizer._state.memory_slot, [1, 1, 1])
-            assert np.all(optimizer._state.memory_scale_factor[:, 1:] == 0.3)
-        if step == 7:
-            break
-    assert np.all(optimizer._state.memory_scale_factor != 0.3)
-    assert np.all(optimizer._state.memory_crossover_rate != 0.8)
+def learn(rule, improvements, factors, rates):
+    size = len(improvements)
+    parameters = rule.parameters._replace(scale_factors=np.array([factors]), crossover_rates=np.array([rates]))
+    rule.learn(Feedback(np.array([improvements]), np.array([0, size]), parameters))
 
 
 def test_memory_entry_is_averaged_with_the_gain_weighted_lehmer_mean():
-    fitness, trial_fitness = np.array([[10.0, 10.0, 10.0]]), np.array([[9.0, 7.0, 10.0]])
-    factors, rates = np.array([[0.2, 0.6, 0.9]]), np.array([[0.5, 1.0, 0.3]])
-    memory = np.array([[0.3, 0.3]])
-    factor, rate, slot = remember_successes(fitness, trial_fitness, factors, rates, memory, memory, np.array([1]))
+    rule, _ = begin(replace(FREE, memory_size=2, initial_scale_factor=0.3, initial_crossover_rate=0.3), size=3)
+    learn(rule, [1.0, 3.0, 0.0], [0.2, 0.6, 0.9], [0.5, 1.0, 0.3])
     lehmer_factor = (0.25 * 0.04 + 0.75 * 0.36) / (0.25 * 0.2 + 0.75 * 0.6)
     lehmer_rate = (0.25 * 0.25 + 0.75 * 1.0) / (0.25 * 0.5 + 0.75 * 1.0)
-    assert factor[0] == pytest.approx([0.3, 0.5 * (0.3 + lehmer_factor)])
-    assert rate[0] == pytest.approx([0.3, 0.5 * (0.3 + lehmer_rate)])
-    assert slot[0] == 0
+    assert rule.memory[0, 0] == pytest.approx([0.5 * (0.3 + lehmer_factor), 0.3])
+    assert rule.memory[0, 1] == pytest.approx([0.5 * (0.3 + lehmer_rate), 0.3])
+
+
+def test_entries_are_written_in_turn():
+    rule, _ = begin(replace(FREE, memory_size=2, initial_scale_factor=0.5), size=1)
+    for factor in (0.1, 0.3, 0.9):
+        learn(rule, [1.0], [factor], [0.5])
+    assert rule.memory[0, 0] == pytest.approx([0.5 * (0.5 * (0.5 + 0.1) + 0.9), 0.5 * (0.5 + 0.3)])
 
 
 def test_successes_with_zero_rates_remember_minus_one_and_no_success_changes_nothing():
-    fitness, better, ones = np.array([[2.0]]), np.array([[1.0]]), np.ones((1, 1))
-    memory = np.array([[0.6, 0.6]])
-    _, rate, _ = remember_successes(fitness, better, 0.5 * ones, 0.0 * ones, memory, memory, np.array([0]))
-    assert rate[0] == pytest.approx([0.5 * (0.6 - 1.0), 0.6])
-    factor, rate, slot = remember_successes(fitness, fitness, ones, ones, memory, memory, np.array([0]))
-    assert np.array_equal(factor, memory)
-    assert np.array_equal(rate, memory)
-    assert slot[0] == 0
+    rule, _ = begin(replace(FREE, memory_size=2, initial_crossover_rate=0.6), size=2)
+    learn(rule, [0.0, -1.0], [0.5, 0.5], [1.0, 1.0])
+    assert rule.memory[0].tolist() == [[0.3, 0.3], [0.6, 0.6]]
+    learn(rule, [1.0, -1.0], [0.5, 0.5], [0.0, 0.0])
+    assert rule.memory[0, 1] == pytest.approx([0.5 * (0.6 - 1.0), 0.6])
 
 
 def test_infinite_gains_outweigh_finite_ones_and_count_alike():
-    fitness = np.array([np.inf, np.inf, 5.0, np.inf])
-    weights = gain_weights(fitness, np.array([1.0, 2.0, 1.0, np.inf]))
-    assert np.array_equal(weights, [1.0, 1.0, 0.0, 0.0])
+    assert [success_weight(gain, np.inf) for gain in (np.inf, 4.0, 0.0, -1.0)] == [1.0, 0.0, 0.0, 0.0]
+    assert [success_weight(gain, 4.0) for gain in (4.0, 1.0, 0.0, -np.inf)] == [1.0, 0.25, 0.0, 0.0]
 
 
-def test_parameters_respect_floor_ceiling_and_the_fixed_entry():
-    rng = np.random.default_rng(0)
-    memory_factor, memory_rate = np.full((1, 5), 0.3), np.full((1, 5), -0.1)
-    factors, rates = sample_parameters(
-        memory_factor, memory_rate, rng.random((1, 4000)), np.zeros((1, 2000)), 0.9, 0.1, 0.7, 0.0
-    )
-    assert factors.max() == 0.7
+def test_negative_remembered_rates_mean_zero_and_the_last_entry_is_fixed():
+    rule, view = begin(size=2000, memory=(0.3, -0.1))
+    view.draws.normals[:] = 0.0
+    parameters = rule(view)
     # Four entries are negative, hence rate 0; the fifth always reads 0.9.
-    assert set(rates[0]) == {0.0, 0.9}
+    rates, factors = parameters.crossover_rates[0], parameters.scale_factors[0]
+    assert set(rates) == {0.0, 0.9}
     assert np.mean(rates == 0.9) == pytest.approx(0.2, abs=0.03)
     assert np.median(factors[rates == 0.0]) == pytest.approx(0.3, abs=0.03)
-    floored = sample_parameters(
-        memory_factor, memory_rate, rng.random((1, 4000)), np.zeros((1, 2000)), 0.9, 0.1, 1.0, 0.6
-    )[1]
-    assert set(floored[0]) == {0.6, 0.9}
 
 
-def test_limits_follow_the_budget(generations):
-    optimizer = JSO()
-    previous = 0
-    for _ in generations(optimizer, max_evaluations=10_000):
-        parameters = optimizer.last_parameters
-        if parameters is not None:
-            progress = previous / 10_000
-            floor = 0.7 if progress < 0.25 else 0.6 if progress < 0.5 else 0.0
-            assert parameters.crossover_rates.min() >= floor
-            if progress < 0.6:
-                assert parameters.scale_factors.max() <= 0.7
-        previous = optimizer.evaluations[0]
+@pytest.mark.parametrize(
+    ("progress", "floor", "ceiling", "weight", "other"),
+    [
+        (0.0, 0.7, 0.7, 0.7, True),
+        (0.2, 0.7, 0.7, 0.8, True),
+        (0.25, 0.6, 0.7, 0.8, True),
+        (0.4, 0.6, 0.7, 1.2, True),
+        (0.5, 0.0, 0.7, 1.2, False),
+        (0.6, 0.0, 1.0, 1.2, False),
+    ],
+)
+def test_limits_follow_the_budget(progress, floor, ceiling, weight, other):
+    rule, view = begin(SuccessHistorySettings(), size=1000, progress=progress, memory=(0.5, 0.3))
+    parameters = rule(view)
+    assert parameters.crossover_rates.min() == floor
+    assert parameters.scale_factors.max() == ceiling
+    np.testing.assert_array_equal(parameters.pbest_weights, weight * parameters.scale_factors)
+    assert parameters.plans["other_pbest"].tolist() == [other]
 
 
-def test_other_leading_never_returns_the_individual_itself_and_is_uniform():
-    order = np.array([2, 0, 1, 3])
-    counts = np.zeros((4, 4))
-    for uniform in (np.arange(600) + 0.5) / 600:
-        for i, picked in enumerate(pick_other_leading(np.full(4, uniform), order, 3)):
-            counts[i, picked] += 1
-    assert np.array_equal(counts, [[0, 300, 300, 0], [300, 0, 300, 0], [300, 300, 0, 0], [200, 200, 200, 0]])
+def test_the_plan_is_linear_and_candidates_are_counted_when_the_size_changes():
+    rule, view = begin(SuccessHistorySettings(), size=100, progress=0.5)
+    plans, runs = rule(view).plans, view.population.runs
+    assert plans["num_pbest"].tolist() == [25]  # as at the start, since the size is that of the start
+    assert plans["next_size"].tolist() == [int(100 - 96 * 0.51 + 0.5)]
+    runs["size"] = 60
+    view.draws.draw(np.array([0, 60]))
+    assert rule(view).plans["num_pbest"].tolist() == [int(60 * (0.25 - 0.125 * 0.5) + 0.5)]
 
 
-def test_ties_replace_but_do_not_retire_and_a_full_archive_overwrites_a_random_slot():
-    positions = np.array([1.0, 2.0, 3.0, 7.0, 8.0, 9.0])[None, :, None]
-    trials = np.array([10.0, 20.0, 30.0])[None, :, None]
-    fitness, trial_fitness = np.array([[5.0, 5.0, 5.0]]), np.array([[5.0, 4.0, 6.0]])
-    uniforms = np.array([[0.0, 0.5, 0.99]])
-    next_positions, next_fitness, count = select_and_archive(
-        positions, fitness, np.array([3]), trials, trial_fitness, uniforms
-    )
-    assert np.array_equal(next_positions[0, :, 0], [10.0, 20.0, 3.0, 7.0, 2.0, 9.0])
-    assert np.array_equal(next_fitness, [[5.0, 4.0, 5.0]])
-    assert count[0] == 3
+def changed_by(name, residual, progress=0.5):
+    """Return the parameters of many individuals without and with one residual."""
+    results = []
+    for value in (0.0, residual):
+        rule, view = begin(size=4000, progress=progress, budget=10**6, memory=(0.5, 0.5))
+        residuals = np.zeros((1, len(CONTROLS)))
+        residuals[0, CONTROL_NAMES.index(name)] = value
+        rule.set_residuals(residuals)
+        results.append(rule(view))
+    return results
 
 
-def test_reduction_drops_the_first_of_equal_worst_and_keeps_the_order():
-    positions = np.arange(8.0)[None, :, None]
-    fitness = np.array([[3.0, 9.0, 1.0, 9.0]])
-    next_positions, next_fitness = drop_worst(positions, fitness, 3, 2)
-    assert np.array_equal(next_positions[0, :, 0], [0.0, 2.0, 3.0, 4.0, 5.0])
-    assert np.array_equal(next_fitness, [[3.0, 1.0, 9.0]])
+@pytest.mark.parametrize("residual", [-1.0, 0.5, 1.0])
+def test_residuals_move_means(residual):
+    before, after = changed_by("mean_scale_factor", residual)
+    shift = np.median(after.scale_factors) - np.median(before.scale_factors)
+    assert shift == pytest.approx(0.3 * residual, abs=0.06)
+    assert after.crossover_rates.tobytes() == before.crossover_rates.tobytes()
+    before, after = changed_by("mean_crossover_rate", residual)
+    shift = np.median(after.crossover_rates) - np.median(before.crossover_rates)
+    assert shift == pytest.approx(0.3 * residual, abs=0.06)
+
+
+def spread(numbers):
+    low, high = np.percentile(numbers, [30, 45])
+    return high - low
+
+
+@pytest.mark.parametrize(("name", "scale"), [("scale_factor_spread", 3.0), ("crossover_rate_spread", 2.5)])
+def test_residuals_stretch_spreads_up_to_a_limit(name, scale):
+    field = "scale_factors" if name.startswith("scale") else "crossover_rates"
+    for residual in (-0.6, -0.2, 0.2):
+        before, after = (spread(getattr(parameters, field)) for parameters in changed_by(name, residual))
+        assert after / before == pytest.approx(np.exp(scale * residual), rel=0.15)
+    at_limit, beyond = (getattr(changed_by(name, residual)[1], field) for residual in (0.9, 1.0))
+    np.testing.assert_array_equal(at_limit, beyond)
+
+
+@pytest.mark.parametrize("residual", [-1.0, 0.3, 1.0])
+def test_residuals_scale_candidates_weight_and_size_plan(residual):
+    before, after = changed_by("pbest_share", residual)
+    expected = min(int(1000 * np.exp(1.5 * residual) + 0.5), 4000)
+    assert (before.plans["num_pbest"][0], after.plans["num_pbest"][0]) == (1000, expected)
+    before, after = changed_by("pbest_weight", residual)
+    np.testing.assert_allclose(after.pbest_weights, np.exp(0.6 * residual) * before.pbest_weights)
+    before, after = changed_by("size_plan", residual)
+    linear = 4000 - 3996 * 0.504
+    assert before.plans["next_size"][0] == int(linear + 0.5)
+    assert after.plans["next_size"][0] == int(4 + (linear - 4) * np.exp(1.2 * residual) + 0.5)
+
+
+def test_zero_residuals_change_no_bit():
+    (rule, view), (other, same) = (begin(SuccessHistorySettings(), num_runs=2) for _ in range(2))
+    other.set_residuals(np.zeros((2, len(CONTROLS))))
+    for one, two in zip(rule(view), other(same), strict=True):
+        assert one.tobytes() == two.tobytes()
+
+
+def test_residuals_of_another_shape_or_range_are_errors():
+    rule, _ = begin(num_runs=2)
+    with pytest.raises(ValueError, match=r"`residuals` must have shape \(2, 7\), got \(7,\)"):
+        rule.set_residuals(np.zeros(7))
+    for wrong in (1.1, np.nan):
+        with pytest.raises(ValueError, match=r"`residuals` must lie in \[-1, 1\]"):
+            rule.set_residuals(np.full((2, 7), wrong))
+
+
+def test_kept_runs_keep_memory_and_residuals():
+    rule, _ = begin(num_runs=3)
+    rule.memory[:] = np.arange(3.0)[:, None, None]
+    rule.set_residuals(np.tile([[0.0], [0.1], [0.2]], (1, 7)))
+    rule.keep(np.array([2, 0]))
+    assert rule.memory[:, 0, 0].tolist() == [2.0, 0.0]
+    assert rule.residuals[:, 0].tolist() == [0.2, 0.0]
+    assert rule.parameters.scale_factors.shape == (2, 100)
 
 
 def test_settings_out_of_range_are_errors():
     with pytest.raises(ValueError, match="`min_pbest` must be at least 2, got 1"):
-        JSOSettings(min_pbest=1)
-    with pytest.raises(ValueError, match="`max_archive_size` must be at least 0, got -1"):
-        JSOSettings(max_archive_size=-1)
+        SuccessHistorySettings(min_pbest=1)

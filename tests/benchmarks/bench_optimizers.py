@@ -1,6 +1,6 @@
 """Evaluations per CPU-second of whole runs, ours against minionpy's compiled jSO and JADE, on one thread.
 
-Run ``OMP_NUM_THREADS=1 python tests/benchmarks/bench_baselines.py``: 51 runs at n = 10 on CEC'17, geometric mean over
+Run ``OMP_NUM_THREADS=1 python tests/benchmarks/bench_optimizers.py``: 51 runs at n = 10 on CEC'17, geometric mean over
 the functions. minionpy minimises its own compiled CEC'17 functions, one call per population.
 """
 
@@ -12,7 +12,7 @@ import time
 import minionpy
 import numpy as np
 
-from de_gym.optimizers import PAPER_METHODS, run
+from de_gym.optimizers import METHODS, run
 from de_gym.problems import make_suite
 
 PEERS = {"jso": "jSO", "jade": "JADE"}
@@ -20,7 +20,7 @@ PEERS = {"jso": "jSO", "jade": "JADE"}
 
 def our_rate(name: str, problem, num_runs: int, max_evaluations: int) -> float:
     begin = time.process_time()
-    result = run(PAPER_METHODS[name](), problem, num_runs=num_runs, max_evaluations=max_evaluations, target_error=None)
+    result = run(METHODS[name](), problem, num_runs=num_runs, max_evaluations=max_evaluations, target_error=None)
     return result.evaluations.sum() / (time.process_time() - begin)
 
 
@@ -45,7 +45,7 @@ def main() -> None:
     arguments = parser.parse_args()
     suite = make_suite("cec2017", 10, arguments.functions)
     for name in PEERS:
-        run(PAPER_METHODS[name](), suite[suite.numbers[0]], num_runs=2, max_evaluations=2_000)  # compile
+        run(METHODS[name](), suite[suite.numbers[0]], num_runs=2, max_evaluations=2_000)  # compile
         ratios = []
         for problem in suite:
             ours = our_rate(name, problem, arguments.num_runs, arguments.max_evaluations)
