@@ -26,8 +26,6 @@ ORDER = (
 )
 LAYERS = {name: {below for row in ORDER[:level] for below in row} for level, row in enumerate(ORDER) for name in row}
 FORBIDDEN = {"torch", "stable_baselines3", "sb3_contrib", "agents"}
-FILES = {path.relative_to(ROOT / PACKAGE).as_posix(): path for path in sorted((ROOT / PACKAGE).rglob("*.py"))}
-every_file = pytest.mark.parametrize("name", FILES)
 
 
 def imported_modules(path: Path) -> list[str]:
@@ -43,10 +41,13 @@ def imported_modules(path: Path) -> list[str]:
     return modules
 
 
-@every_file
-def test_layer_imports_only_what_stands_below_it(name):
-    layer = Path(name).with_suffix("").parts[0]
-    for module in imported_modules(name):
+@pytest.mark.parametrize("path", sorted((ROOT / "de_gym").rglob("*.py")), ids=lambda path: path.name)
+def test_layer_imports_only_what_stands_below_it(path):
+    parts = path.relative_to(ROOT / "de_gym").with_suffix("").parts
+    if parts == ("__init__",):
+        return
+    layer = parts[0]
+    for module in imported_modules(path):
         names = module.split(".")
         assert names[0] not in FORBIDDEN, f"{path} imports {module}"
         if names[0] != "de_gym":
@@ -64,6 +65,6 @@ def test_package_imports_and_controls_without_torch():
         "        if name in ('torch', 'stable_baselines3', 'sb3_contrib'):\n"
         "            raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Refuse())\n"
-        "import de_gym, de_gym.controllers, de_gym.evaluation, de_gym.envs, de_gym.optimizers\n"
+        "import de_gym, de_gym.controllers, de_gym.evaluation, de_gym.envs\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
