@@ -1,8 +1,9 @@
 """ResidualController: a linear map from what a run looks like to how its adaptive rule is adjusted.
 
 An adaptive Differential Evolution has rules of its own; the controller's residuals bend them, and zeros leave them
-alone. Its inputs are scale-free features of the run, and each of them times the logarithm of the budget: weights that
-are themselves linear in it let one controller be greedy in short runs and patient in long ones.
+alone. Its inputs are scale-free features of the run. How much it bends depends on the budget: the rules of L-SRTDE were
+made for 10 000 evaluations per coordinate, and there they are left as they are; from a fifth of that down, where there
+is less time than they expect, they are bent in full.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from de_gym.arrays import Float32Array, FloatArray, IntArray
 from de_gym.machine.compiling import compiled
 from de_gym.tensor_files import TensorFile, check_tensor_file, read_tensor_file, write_tensor_file
 
-# What the map is linear in: the constant 1, features, and the product of each of these with the budget.
-BASE_INPUTS = (
+# What the map is linear in: the constant 1 and features.
+INPUTS = (
     "constant",
     "spent",
     "success_rate",
@@ -31,13 +32,12 @@ BASE_INPUTS = (
     "crossover_memory",
     "dimension",
 )
-INPUTS: tuple[tuple[str, ...], ...] = (
-    *((name,) for name in BASE_INPUTS),
-    *((name, "budget") for name in BASE_INPUTS),
-)
 
-# The first population's size is adjusted by tanh(a + b log10(n / 10) + c log10(budget / (10^4 n))).
-NUM_SIZE_WEIGHTS = 3
+# The first population's size is adjusted by tanh(haste (a + b log10(n / 10))).
+NUM_SIZE_WEIGHTS = 2
+
+# log10(budget / (10^4 n)) from which on rules are bent in full.
+_FULL_HASTE = -0.7
 
 FORMAT = "de_gym residual controller"
 FORMAT_VERSION = "1"
@@ -51,7 +51,7 @@ class ResidualController:
         features: Names of a run's features, in the order in which they are observed.
         controls: Names of the controls, in the order in which residuals are taken.
         weights: Of every control and input, shape (P, A, K).
-        size_weights: Of the first population's size, shape (P, 3).
+        size_weights: Of the first population's size, shape (P, 2).
         info: Where it comes from: training, seed, cost, results, as JSON values.
     """
 
@@ -72,7 +72,7 @@ class ResidualController:
         shapes = self.weights.shape, self.size_weights.shape
         if shapes != expected:
             raise ValueError(f"The arrays of a residual controller must have the shapes {expected}, got {shapes}.")
-        missing = {name for names in INPUTS for name in names}.difference(self.features, {"constant"})
+        missing = {*INPUTS, "budget"}.difference(self.features, {"constant"})
         if missing:
             raise ValueError(f"A residual controller needs the features {sorted(missing)}, got {self.features}.")
 
@@ -92,22 +92,18 @@ class ResidualController:
             owners: Which of several controllers adjusts each run, shape (R,); the first adjusts all by default.
         """
         chosen = np.zeros(len(observations), np.int64) if owners is None else owners
-        return _residuals(observations, chosen, self.weights, self._factors)
+        return _residuals(observations, chosen, self.weights, self._positions, self.features.index("budget"))
 
     def size_residuals(self, dimension: int, budgets: IntArray, owners: IntArray | None = None) -> FloatArray:
         """Return the residual of each run's first population size, shape (R,), given budgets (R,)."""
         weights = self.size_weights[np.zeros(len(budgets), np.int64) if owners is None else owners]
-        budget = np.log10(budgets / (1e4 * dimension))
-        return np.tanh(weights[:, 0] + weights[:, 1] * math.log10(dimension / 10.0) + weights[:, 2] * budget)
+        haste = np.clip(np.log10(budgets / (1e4 * dimension)) / _FULL_HASTE, 0.0, 1.0)
+        return np.tanh(haste * (weights[:, 0] + weights[:, 1] * math.log10(dimension / 10.0)))
 
     @cached_property
-    def _factors(self) -> IntArray:
-        """Positions of the factors of every input among the features, -1 for none, shape (K, 2)."""
-        positions = np.full((len(INPUTS), 2), -1)
-        for row, names in enumerate(INPUTS):
-            for column, name in enumerate(name for name in names if name != "constant"):
-                positions[row, column] = self.features.index(name)
-        return positions
+    def _positions(self) -> IntArray:
+        """Position of every input among the features, -1 for the constant, shape (K,)."""
+        return np.array([-1 if name == "constant" else self.features.index(name) for name in INPUTS])
 
 
 def num_numbers(num_controls: int) -> int:
@@ -116,21 +112,19 @@ def num_numbers(num_controls: int) -> int:
 
 
 @compiled
-def _residuals(observations: Float32Array, owners: IntArray, weights: FloatArray, factors: IntArray) -> FloatArray:
-    """Return tanh of every control's weighted sum of inputs, added up in a fixed order."""
+def _residuals(
+    observations: Float32Array, owners: IntArray, weights: FloatArray, positions: IntArray, budget: int
+) -> FloatArray:
+    """Return tanh of every control's weighted sum of inputs times the haste, added up in a fixed order."""
     num_controls, num_inputs = weights.shape[1:]
-    residuals, inputs = np.empty((len(owners), num_controls)), np.empty(num_inputs)
+    residuals = np.empty((len(owners), num_controls))
     for run in range(len(owners)):
-        for k in range(num_inputs):
-            inputs[k] = 1.0
-            for column in range(2):
-                if factors[k, column] >= 0:
-                    inputs[k] *= observations[run, factors[k, column]]
+        haste = min(max(observations[run, budget] / _FULL_HASTE, 0.0), 1.0)
         for control in range(num_controls):
-            total = 0.0
-            for k in range(num_inputs):
-                total += weights[owners[run], control, k] * inputs[k]
-            residuals[run, control] = math.tanh(total)
+            total = weights[owners[run], control, 0]
+            for k in range(1, num_inputs):
+                total += weights[owners[run], control, k] * observations[run, positions[k]]
+            residuals[run, control] = math.tanh(haste * total)
     return residuals
 
 
@@ -163,7 +157,7 @@ def load_residual_controller(path: str | Path) -> ResidualController:
         raise ValueError(f"{str(source)!r} is not a residual controller of format version {FORMAT_VERSION}.")
     check_tensor_file(source, content)
     try:
-        if json.loads(metadata["inputs"]) != [list(names) for names in INPUTS]:
+        if tuple(json.loads(metadata["inputs"])) != INPUTS:
             raise ValueError("it was trained with other inputs than this version of the package computes.")
         return ResidualController(
             tuple(json.loads(metadata["features"])),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
 from agents.evolution_strategy import Curriculum, EvolutionStrategy, draw_tasks, run_tasks, win_shares
-from agents.evolution_training import EvolutionConfig, join_specialists, train_residual_controller
+from agents.evolution_training import EvolutionConfig, train_residual_controller
 from de_gym.controllers import load
-from de_gym.controllers.residual import BASE_INPUTS, INPUTS, ResidualController, num_numbers
+from de_gym.controllers.residual import ResidualController, num_numbers
 from de_gym.optimizers.adaptive import CONTROL_NAMES, FEATURE_NAMES
 
 SMALL = Curriculum(dimensions=(2, 3), smallest_budget=40.0, largest_budget=80.0, num_problems=4, cec2013_share=0.5)
@@ -75,35 +73,15 @@ def test_training_finds_what_helps():
     assert np.mean(strategy.anchor_scores[-4:]) > np.mean(strategy.anchor_scores[:4])
 
 
-def test_joined_specialists_are_themselves_at_their_budgets():
-    rng, size = np.random.default_rng(0), num_numbers(len(CONTROL_NAMES))
-    num_weights = len(CONTROL_NAMES) * len(INPUTS)
-    is_budget = np.zeros(size, bool)
-    is_budget[:num_weights].reshape(-1, len(INPUTS))[:, len(BASE_INPUTS) :] = True
-    short, long = np.where(is_budget, 0.0, rng.normal(size=(2, size)))
-    joined = join_specialists(short, long)
-
-    def residuals(vector: np.ndarray, budget: float) -> np.ndarray:
-        features = rng_features.copy()
-        features[:, FEATURE_NAMES.index("budget")] = budget
-        return ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vector[None])(features)
-
-    rng_features = rng.normal(size=(6, len(FEATURE_NAMES))).astype(np.float32)
-    np.testing.assert_allclose(residuals(joined, 0.0), residuals(long, 0.0), atol=1e-9)
-    np.testing.assert_allclose(residuals(joined, -1.65), residuals(short, -1.65), atol=1e-6)
-
-
 @pytest.mark.slow
 def test_whole_training_exports_a_controller_and_resumes(tmp_path):
-    config = EvolutionConfig(seed=1, short_generations=1, long_generations=1, joint_generations=1, output=str(tmp_path))
+    config = EvolutionConfig(seed=1, generations=1, output=str(tmp_path))
     folder = train_residual_controller(config)
     controller = load(folder / "controller.safetensors")
-    assert controller.info["generations"] == {"short": 1, "long": 1, "joint": 1}
+    assert controller.info["generations"] == 1
     before = (folder / "controller.safetensors").read_bytes()
     (folder / "controller.safetensors").unlink()
     train_residual_controller(config)
     assert (folder / "controller.safetensors").read_bytes() == before
-    stored = json.loads((folder / "short.json").read_text())
-    with pytest.raises(ValueError, match="another seed than 2"):
+    with pytest.raises(ValueError, match="a training with seed 1, got `seed` 2"):
         train_residual_controller(EvolutionConfig(seed=2, resume=str(folder)))
-    assert json.loads((folder / "short.json").read_text()) == stored

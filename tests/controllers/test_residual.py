@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
@@ -26,13 +24,16 @@ def test_zeros_leave_everything_alone():
     np.testing.assert_array_equal(controller.size_residuals(10, np.array([1000, 10])), 0.0)
 
 
-def test_residuals_by_hand():
+@pytest.mark.parametrize(("budget", "haste"), [(0.0, 0.0), (0.3, 0.0), (-0.35, 0.5), (-0.7, 1.0), (-2.0, 1.0)])
+def test_residuals_by_hand(budget, haste):
     controller = make(1)
     features = np.random.default_rng(2).normal(size=(3, len(FEATURE_NAMES))).astype(np.float32)
+    features[:, FEATURE_NAMES.index("budget")] = budget
     for run, row in enumerate(features):
         named = dict(zip(FEATURE_NAMES, row.astype(float), strict=True)) | {"constant": 1.0}
-        inputs = [math.prod(named[name] for name in names) for names in INPUTS]
-        np.testing.assert_allclose(controller(features)[run], np.tanh(controller.weights[0] @ inputs), rtol=1e-12)
+        inputs = [named[name] for name in INPUTS]
+        expected = np.tanh(haste * (controller.weights[0] @ inputs))
+        np.testing.assert_allclose(controller(features)[run], expected, rtol=1e-6, atol=1e-12)
 
 
 def test_owners_choose_the_controller():
@@ -44,10 +45,10 @@ def test_owners_choose_the_controller():
 
 def test_first_size_depends_on_dimension_and_budget():
     vector = np.zeros((1, num_numbers(len(CONTROL_NAMES))))
-    vector[0, -3:] = 0.1, 0.2, -0.3
+    vector[0, -2:] = 0.1, 0.2
     controller = ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vector)
-    residuals = controller.size_residuals(100, np.array([1_000_000, 100_000]))
-    np.testing.assert_allclose(residuals, np.tanh([0.1 + 0.2, 0.1 + 0.2 + 0.3]))
+    residuals = controller.size_residuals(100, np.array([1_000_000, 200_000, 100]))
+    np.testing.assert_allclose(residuals, np.tanh([0.0, 0.3 * np.log10(0.2) / -0.7, 0.3]))
 
 
 def test_file_gives_the_same_controller_and_equal_bytes(tmp_path):

@@ -72,13 +72,13 @@ def test_a_constant_shift_of_a_control_changes_the_run():
 
 def test_the_first_size_is_the_controllers_choice():
     vector = np.zeros((1, num_numbers(len(CONTROL_NAMES))))
-    vector[0, -3] = -2.0
+    vector[0, -2] = -2.0
     smaller = AdaptiveDE(controller=ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vector))
     sizes = []
     for optimizer in (smaller, AdaptiveDE(), AdaptiveDE(AdaptiveDESettings(population_size=33))):
-        optimizer.start(PROBLEM.lower[None], PROBLEM.upper[None], [np.random.default_rng(0)], 100_000)
+        optimizer.start(PROBLEM.lower[None], PROBLEM.upper[None], [np.random.default_rng(0)], 10_000)
         sizes.append(len(optimizer.ask().points))
-    assert sizes[0] < sizes[1] == 200
+    assert sizes[0] < sizes[1]
     assert sizes[2] == 33
 
 
