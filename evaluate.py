@@ -8,33 +8,41 @@ open ``report.html``. Interrupted or killed, the same command goes on where it s
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
 
 import tyro
 
-from de_gym.baselines import BASELINES
-from de_gym.controllers import default_name
+from de_gym.controllers import DEFAULT
 from de_gym.evaluation import (
     PROTOCOLS,
+    MethodResults,
     OptimizerMethod,
     Protocol,
     Results,
     ResultStore,
     WorkerDiedError,
+    add_to_result_file,
+    equal_runs,
+    every_method,
     export_ioh,
-    export_raw,
     load_results,
     make_methods,
+    read_raw_errors,
     run_methods,
     shipped_results,
     write_report,
 )
-from de_gym.evaluation.paper import paper_algorithms, paper_function_name
+from de_gym.evaluation.paper import function_label, paper_algorithms
 from de_gym.evaluation.parameters import ParameterTrace
+from de_gym.evaluation.raw_errors import PublishedErrors
+from de_gym.evaluation.store import SETTINGS_FILE
+from de_gym.optimizers import PAPER_METHODS
 from de_gym.problems import make_suite
 
 QUICK_RUNS = 25  # of the paper's 51: five minutes instead of ten, and rank-sum tests still see clear differences
@@ -53,9 +61,13 @@ class EvalConfig:
         "paper-cec17-30d",
         "small-cec17-10d",
         "small-cec17-30d",
+        "ladder-cec17-10d",
+        "ladder-cec17-30d",
+        "ladder-cec17-50d",
     ] = "quick"
     """quick: CEC'17 in 10 dimensions with fewer runs, baselines from stored results. The paper's tables are run in
-    full, baselines included; small: the same with 250 evaluations per coordinate."""
+    full, baselines included; small: the same with 250 evaluations per coordinate. ladder: everything there is, from
+    stored results where there are any (which have no convergence: --no-stored runs all for the score of CEC'26)."""
     methods: tuple[str, ...] = ()
     """What to run: baselines (de jade jade-archive jso jso-lde-paper cobide cobide-pcm cde cde-pcm hses), random,
     constant, constant=F,CR, the name of a controller that comes with the package, or FILE.safetensors; controllers
@@ -71,6 +83,9 @@ class EvalConfig:
     """Individuals of all controllers; by default the paper's, 50 in 10 dimensions and 100 in 30."""
     stored: bool = True
     """Whether to add the stored results of baselines that are not run."""
+    raw_errors: Path | None = None
+    """CSV file of final errors that others published (algorithm, dim, func, run, error; official numbers), compared
+    too, under the same rules."""
     seed: int = 0
     """Root seed; every random number of the evaluation follows from it."""
     backend: Literal["local", "dask", "ray"] = "local"
@@ -85,8 +100,9 @@ class EvalConfig:
     """Methods of that picture; by default the trained controllers and jSO, as in the paper."""
     ioh: Path | None = None
     """Folder for an export in the IOHprofiler format."""
-    raw: Path | None = None
-    """Folder for one small file of raw errors per method, in the form in which the package ships them."""
+    add_to: Path | None = None
+    """Folder whose result file of this protocol takes the final errors, in place of those of the same methods; the
+    package's own is de_gym/evaluation/results."""
     out: Path | None = None
     """Folder of results and report; by default results/PROTOCOL."""
 
@@ -95,31 +111,59 @@ def evaluate(config: EvalConfig, command: str = "") -> Path:
     """Run what is missing, write the report and return the path of its page."""
     protocol = make_protocol(config)
     folder = checked_folder(config.out or Path("results") / config.protocol)
-    methods = named_methods(config, protocol, config.methods or default_names(config, protocol))
+    names = list(config.methods) or default_names(config, protocol)
+    stored = {column.name: column for column in stored_columns(config, protocol, names)}
+    methods = named_methods(config, protocol, [name for name in names if name not in stored])
+    if config.population_size is not None and not any(method.settings["kind"] == "controller" for method in methods):
+        raise ValueError(f"`population_size` is for controllers, and there are none to run among {', '.join(names)}.")
     function = traced_function(config, protocol)
     traced = traced_methods(config, protocol, methods)
-    store = ResultStore(folder / "store", protocol)
-    names = [method.name for method in methods]
-    print(f"{protocol.table}: {', '.join(names)}; {protocol.num_runs} runs each, kept in {folder}")
-    run_methods(methods, store, backend=config.backend, jobs=config.jobs, chunk_size=config.chunk_size)
-
-    columns = load_results(store, names)
-    if config.stored:
-        columns += [
-            stored for stored in shipped_results(protocol) if stored.name in BASELINES and stored.name not in names
-        ]
-    results = Results(protocol, tuple(columns), reference=names[0])
-    if config.ioh is not None:
-        print(f"IOHprofiler data: {len(export_ioh(results, config.ioh))} files in {config.ioh}")
-    if config.raw is not None:
-        print(f"Raw errors: {len(export_raw(results, config.raw))} files in {config.raw}")
+    published = None if config.raw_errors is None else read_raw_errors(config.raw_errors, protocol)
+    columns = run_and_export(config, protocol, methods, folder)
+    reference = names[0] if names[0] in stored else methods[0].name
+    results = comparable([*columns, *stored.values()], published, protocol, reference)
     return write_report(
         results,
         folder,
         traces=trace_methods(traced, function, protocol),
-        traced_function=paper_function_name(protocol.suite, function),
+        traced_function=function_label(protocol.suite, function),
         command=command,
     )
+
+
+def run_and_export(
+    config: EvalConfig, protocol: Protocol, methods: Sequence[OptimizerMethod], folder: Path
+) -> list[MethodResults]:
+    """Run what is missing of the methods and return their results, after writing the files that were asked for."""
+    names = [method.name for method in methods]
+    store = ResultStore(folder / "store", protocol)
+    print(f"{protocol.table}: {', '.join(names) or 'nothing to run'}; {protocol.num_runs} runs each, kept in {folder}")
+    run_methods(methods, store, backend=config.backend, jobs=config.jobs, chunk_size=config.chunk_size)
+    columns = load_results(store, names)
+    if config.ioh is not None:
+        print(f"IOHprofiler data: {len(export_ioh(columns, protocol, config.ioh))} files in {config.ioh}")
+    if config.add_to is not None:
+        print(f"Final errors: {add_to_result_file(columns, protocol, config.add_to)}")
+    return columns
+
+
+def comparable(
+    own: Sequence[MethodResults], published: PublishedErrors | None, protocol: Protocol, reference: str
+) -> Results:
+    """Return results with equally many runs, on the functions and in the digits that all have; and say what is not."""
+    methods = list(own)
+    if published is not None:
+        rows = [protocol.functions.index(function) for function in published.functions]
+        parts = [*(method.part(rows, method.num_runs) for method in own), *published.methods]
+        methods = [method.rounded(published.digits) for method in parts]
+        print(f"Published errors have {published.digits} digits; later ones are not compared.")
+        if missing := [f"f{function}" for function in protocol.functions if function not in published.functions]:
+            print(f"Left out, because not all published entries have them: {', '.join(missing)}.")
+        protocol = replace(protocol, functions=published.functions)
+    compared = equal_runs(methods, protocol.num_runs)
+    if any(method.num_runs > compared[0].num_runs for method in methods):
+        print(f"Of every method the first {compared[0].num_runs} runs are compared: more is more significant.")
+    return Results(protocol, compared, reference)
 
 
 def make_protocol(config: EvalConfig) -> Protocol:
@@ -138,13 +182,28 @@ def named_methods(config: EvalConfig, protocol: Protocol, names: Sequence[str]) 
 
 
 def default_names(config: EvalConfig, protocol: Protocol) -> list[str]:
-    """Return the last trained or a shipped controller, random and constant, and the baselines of a paper's table."""
+    """Return the last trained or a shipped controller, and what it is compared with under the chosen protocol."""
     trained = sorted(Path("runs").glob("*/controller.safetensors"), key=lambda path: path.stat().st_mtime)
-    controller = str(trained[-1]) if trained else default_name(protocol.dimension, protocol.budget)
-    baselines = (
-        [] if config.protocol == "quick" else [name for name in paper_algorithms(protocol.table) if name in BASELINES]
-    )
+    controller = str(trained[-1]) if trained else DEFAULT
+    if is_ladder(config):
+        return list(dict.fromkeys([controller, *every_method(protocol)]))
+    printed = [] if config.protocol == "quick" else paper_algorithms(protocol.table)
+    baselines = [name for name in printed if name in PAPER_METHODS]
     return [controller, "random", "constant", *baselines]
+
+
+def stored_columns(config: EvalConfig, protocol: Protocol, names: Sequence[str]) -> list[MethodResults]:
+    """Return the stored results to be shown: of baselines that are not run, on a ladder of all that need not be run."""
+    if not config.stored:
+        return []
+    wanted = every_method(protocol) if is_ladder(config) else list(PAPER_METHODS)
+    run = names if config.methods or not is_ladder(config) else []
+    return [column for column in shipped_results(protocol) if column.name in wanted and column.name not in run]
+
+
+def is_ladder(config: EvalConfig) -> bool:
+    """Return whether everything there is shall be compared."""
+    return config.protocol.startswith("ladder")
 
 
 def traced_methods(config: EvalConfig, protocol: Protocol, methods: Sequence[OptimizerMethod]) -> list[OptimizerMethod]:
@@ -152,7 +211,7 @@ def traced_methods(config: EvalConfig, protocol: Protocol, methods: Sequence[Opt
     if config.traced_methods:
         return named_methods(config, protocol, config.traced_methods)
     trained = [method for method in methods if "weights_sha256" in method.settings]
-    return [*trained, *named_methods(config, protocol, ["jso"])]
+    return [] if is_ladder(config) else [*trained, *named_methods(config, protocol, ["jso"])]
 
 
 def traced_function(config: EvalConfig, protocol: Protocol) -> int:
@@ -169,28 +228,40 @@ def trace_methods(methods: Sequence[OptimizerMethod], function: int, protocol: P
     problem = make_suite(protocol.suite, protocol.dimension, [function])[function]
     traces = []
     for method in methods:
-        trace = method.trace(problem, protocol.run_seeds(function, [0], method.name)[0], protocol)
+        trace = method.trace(problem, protocol.run_seeds(function, [0])[0], protocol)
         traces += [] if trace is None else [trace]
     return traces
 
 
 def checked_folder(folder: Path) -> Path:
     """Return the output folder, or refuse one that holds something else."""
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "store" / "settings.json").exists():
+    found = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    # Killed in its first moments, the command leaves an unfinished store and nothing else.
+    foreign = [name for name in found if name != "store" and not fnmatch(name, ".store.*.part")]
+    if foreign and not (folder / "store" / SETTINGS_FILE).exists():
         raise ValueError(
             f"The folder {str(folder)!r} holds files but no results of this script; name another with --out."
         )
     return folder
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM asked the command to end; what Ctrl-C does, then, and workers end with it."""
+
+
+def _terminate(*_: object) -> None:
+    raise Terminated
+
+
 def main() -> int:
-    """Run the command line; a mistake of the caller ends in one sentence, an interruption keeps what is done."""
+    """Run the command line; whatever ends it says so in one sentence, and what is done is kept."""
     config = tyro.cli(EvalConfig, description=__doc__)
+    signal.signal(signal.SIGTERM, _terminate)
     try:
         page = evaluate(config, command=shlex.join(["python", *sys.argv]))
     except KeyboardInterrupt as interruption:
         print(f"\nevaluate.py: {interruption or 'Interrupted.'}", file=sys.stderr)
-        return 130
+        return 128 + (signal.SIGTERM if isinstance(interruption, Terminated) else signal.SIGINT)
     except (OSError, ValueError, ImportError, WorkerDiedError) as error:
         print(f"evaluate.py: {error}", file=sys.stderr)
         return 1

@@ -1,7 +1,9 @@
 """Train a controller: ``python train.py`` runs the default to the end in about five minutes.
 
 Everything goes into one folder: configuration, progress, checkpoints, TensorBoard logs, the training curve, the
-exported controller and its measurement. A run that was killed goes on with ``python train.py --resume FOLDER``.
+exported controller and its measurement. A run that was stopped goes on with ``python train.py --resume FOLDER``, for
+longer than planned with ``--updates``; a new one starts from a trained controller with ``--init``.
+``--agent evolution-strategy`` trains a residual controller of an adaptive algorithm instead, with settings of its own.
 """
 
 from __future__ import annotations
@@ -14,43 +16,86 @@ from pathlib import Path
 import tyro
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.vec_env import VecEnv
 
 from agents.callbacks import SeedEveryRollout, TrainingMonitor
 from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
 from agents.collapse import CollapseError
 from agents.config import PRESETS, PresetName, TrainConfig
+from agents.evolution_training import EvolutionConfig, train_residual_controller
 from agents.export import export_controller
-from agents.measuring import Measurement, comparison_table, measure_controller, pooled_p_value, write_measurements
+from agents.interruptions import TrainingStopped, resumable, sigterm_interrupts
+from agents.measuring import (
+    Measurement,
+    comparison_table,
+    measure_controller,
+    pooled_p_value,
+    seed_table,
+    write_measurements,
+)
 from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
-from agents.training import (
-    check_config,
-    env_settings,
-    episode_length,
-    load_run_config,
-    make_agent,
-    make_run_folder,
-    make_training_env,
-    set_threads,
+from agents.run_folders import load_run_config, make_run_folder, save_run_config
+from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env, set_threads
+from de_gym.controllers import (
+    ConstantController,
+    Controller,
+    RandomController,
+    RecurrentController,
+    load_controller,
+    save_controller,
 )
-from de_gym.controllers import ConstantController, Controller, RandomController, RecurrentController, save_controller
+
+CONTROLLER_FILE = "controller.safetensors"
 
 
 @dataclass(frozen=True)
-class _Defaults:
-    """What decides the defaults of all other settings."""
+class _AgentChoice:
+    """What decides whose settings the command line has."""
+
+    agent: str = "reinforce"
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """What decides how all other settings are read."""
 
     preset: PresetName = "quick"
+    resume: str | None = None
+
+
+@dataclass(frozen=True)
+class _Continuation:
+    """All that can be said about a run that goes on."""
+
+    resume: str
+    updates: int | None = None
 
 
 def parse_config(arguments: Sequence[str]) -> TrainConfig:
     """Return the configuration of the command line: a preset, and the fields that were overridden."""
-    chosen, _ = tyro.cli(_Defaults, args=arguments, return_unknown_args=True, add_help=False)
+    chosen, _ = tyro.cli(_Choice, args=arguments, return_unknown_args=True, add_help=False)
+    if chosen.resume is not None:
+        return _continued_config(arguments)
     config = tyro.cli(TrainConfig, default=PRESETS[chosen.preset], args=arguments, description=__doc__)
-    if config.resume is not None:
-        if config != replace(TrainConfig(), resume=config.resume):
-            raise ValueError("`--resume` takes every setting from the interrupted run; give no other argument.")
-        return replace(load_run_config(Path(config.resume)), resume=config.resume)
+    if config.init is not None and config.init.endswith(".safetensors"):
+        config = replace(config, init=str(Path(config.init).absolute()))
+    check_config(config)
+    return config
+
+
+def _continued_config(arguments: Sequence[str]) -> TrainConfig:
+    """Return the configuration of the run to continue, with more updates where they are asked for."""
+    wanted, others = tyro.cli(_Continuation, args=arguments, return_unknown_args=True)
+    if others:
+        raise ValueError(
+            f"`--resume` takes all settings but `--updates` from the interrupted run, got {' '.join(others)}."
+        )
+    config = load_run_config(Path(wanted.resume))
+    updates = config.updates if wanted.updates is None else wanted.updates
+    if updates < config.updates:
+        raise ValueError(f"`updates` of a run can only grow: it was to have {config.updates}, got {updates}.")
+    config = replace(config, resume=wanted.resume, updates=updates)
     check_config(config)
     return config
 
@@ -61,28 +106,47 @@ def train(config: TrainConfig) -> Path:
     env = make_training_env(config)
     agent = make_agent(config, env)
     folder = make_run_folder(config) if config.resume is None else Path(config.resume)
-    agent.tensorboard_log = str(folder / "tensorboard")
-    untrained = exported(agent, config)
+    with resumable(folder):
+        untrained = exported(agent, config)
+        rows = learn(config, folder, agent, env)
+        env.close()
+        plot_training(rows, folder / "training.png", f"{config.agent}, preset {config.preset}, seed {config.seed}")
+        finish(config, folder, untrained, agent)
+    return folder
+
+
+def train_seeds(config: TrainConfig) -> Path:
+    """Train once with each of ``config.seeds``, write and print the summary, and return its file."""
+    results = []
+    for seed in config.seeds:
+        folder = train(replace(config, seed=seed, seeds=()))
+        results.append(load_controller(folder / CONTROLLER_FILE).info.results)
+    table = seed_table(results)
+    path = Path(config.output) / f"{config.preset}-{config.agent}-seeds-{'-'.join(map(str, config.seeds))}.md"
+    path.write_text(table + "\n")
+    print(f"\n{table}\n\nSummary of all seeds: {path}")
+    return path
+
+
+def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecEnv) -> list[dict[str, float]]:
+    """Do the updates that the run in ``folder`` still lacks, and return the record of all."""
     updates = 0
     if (folder / CHECKPOINT_FILE).exists():
-        updates = load_checkpoint(agent, folder / CHECKPOINT_FILE).updates
+        updates = load_checkpoint(agent, folder / CHECKPOINT_FILE, config.updates).updates
+    if config.resume is not None:
+        save_run_config(replace(config, resume=None), folder)  # perhaps with more updates than before
     print(f"Run folder: {folder}. Updates: {updates} of {config.updates} done.")
-
+    agent.tensorboard_log = str(folder / "tensorboard")
     monitor = TrainingMonitor(folder, config.updates, config.checkpoint_every, updates)
     callbacks: list[BaseCallback] = [monitor]
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
-    steps_per_update = env.num_envs * episode_length(config)
-    agent.learn(
-        (config.updates - updates) * steps_per_update,
-        callback=callbacks,
-        tb_log_name=config.agent,
-        reset_num_timesteps=False,
-    )
-    env.close()
-    plot_training(monitor.rows, folder / "training.png", f"{config.agent}, preset {config.preset}, seed {config.seed}")
-    finish(config, folder, untrained, agent)
-    return folder
+    steps = (config.updates - updates) * env.num_envs * episode_length(config)
+    try:
+        agent.learn(steps, callback=callbacks, tb_log_name=config.agent, reset_num_timesteps=False)
+    finally:
+        monitor.close()
+    return monitor.rows
 
 
 def exported(
@@ -91,16 +155,14 @@ def exported(
     """Return the agent's present policy as a controller."""
     assert isinstance(agent.policy, UnitBoxLstmPolicy)
     settings = env_settings(config) | {"functions": list(config.functions)}
-    return export_controller(
-        agent.policy, preset=config.preset, env_settings=settings, seed=config.seed, results=results
-    )
+    return export_controller(agent.policy, settings, preset=config.preset, seed=config.seed, results=results)
 
 
 def finish(config: TrainConfig, folder: Path, untrained: RecurrentController, agent: OnPolicyAlgorithm) -> None:
     """Export the trained controller, with its measurement beside the reference controllers unless that is off."""
     trained = exported(agent, config)
     save_controller(untrained, folder / "untrained.safetensors", half_precision=config.half_precision)
-    path = folder / "controller.safetensors"
+    path = folder / CONTROLLER_FILE
     save_controller(trained, path, half_precision=config.half_precision)  # at once: the measurement takes minutes
     results: dict[str, object] = {}
     if config.measure_runs:
@@ -140,13 +202,31 @@ def summary(measurements: dict[str, Measurement]) -> dict[str, object]:
     return {"mean_return": means, "p_against_trained": others}
 
 
+def _wants_evolution(arguments: Sequence[str]) -> bool:
+    """Return whether the command line asks for the agent that has settings of its own."""
+    chosen, _ = tyro.cli(_AgentChoice, args=arguments, return_unknown_args=True, add_help=False)
+    return chosen.agent == "evolution-strategy"
+
+
 def main() -> int:
-    """Run the command line; a mistake of the caller or a collapse ends in one sentence."""
+    """Run the command line; a mistake of the caller, a collapse or a stop from outside ends in one sentence."""
     try:
-        train(parse_config(sys.argv[1:]))
-    except (CollapseError, OSError, ValueError) as error:
+        with sigterm_interrupts():
+            if _wants_evolution(sys.argv[1:]):
+                folder = train_residual_controller(tyro.cli(EvolutionConfig, args=sys.argv[1:], description=__doc__))
+                print(f"Controller: {folder / CONTROLLER_FILE}")
+                return 0
+            config = parse_config(sys.argv[1:])
+            if config.seeds:
+                train_seeds(config)
+            else:
+                train(config)
+    except (TrainingStopped, CollapseError, OSError, ValueError) as error:
         print(f"train.py: {error}", file=sys.stderr)
-        return 1
+        return error.exit_code if isinstance(error, TrainingStopped) else 1
+    except KeyboardInterrupt:
+        print("train.py: Stopped before the training began.", file=sys.stderr)
+        return 130
     return 0
 
 

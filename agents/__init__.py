@@ -2,11 +2,11 @@
 
 from sb3_contrib import RecurrentPPO
 
-from agents.collapse import CollapseError
-from agents.export import export_controller
-from agents.policies import UnitBoxLstmPolicy
-from agents.reinforce import RecurrentREINFORCE
-from agents.vec_env import GymnasiumVecEnv
+from .collapse import CollapseError
+from .export import export_controller
+from .policies import UnitBoxLstmPolicy
+from .reinforce import RecurrentREINFORCE
+from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 __all__ = [
     "CollapseError",
@@ -14,5 +14,6 @@ __all__ = [
     "RecurrentPPO",
     "RecurrentREINFORCE",
     "UnitBoxLstmPolicy",
+    "WholeEpisodeVecEnv",
     "export_controller",
 ]

@@ -10,9 +10,10 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from tqdm import tqdm
 
-from agents.checkpoints import CHECKPOINT_FILE, save_checkpoint
-from agents.seeding import seed_update
 from de_gym.arrays import FloatArray
+
+from .checkpoints import CHECKPOINT_FILE, save_checkpoint
+from .seeding import seed_update
 
 PROGRESS_FILE = "progress.csv"
 ERROR_FLOOR = 1e-8  # the environment's target: smaller errors count as solved
@@ -62,10 +63,10 @@ class TrainingMonitor(BaseCallback):
         self._checkpoint_every = checkpoint_every
         self._updates = first_update  # completed ones, once the next rollout begins
         self._collected = first_update
+        self._bar = tqdm(total=total_updates, initial=first_update, unit="update", dynamic_ncols=True)
 
     def _on_training_start(self) -> None:
         write_rows(self.folder / PROGRESS_FILE, self.rows)
-        self._bar = tqdm(total=self._total_updates, initial=self._updates, unit="update", dynamic_ncols=True)
 
     def _on_rollout_start(self) -> None:
         self._finish_update()
@@ -82,7 +83,9 @@ class TrainingMonitor(BaseCallback):
         self._returns += np.where(self._going, rewards, 0.0)
         for run in np.flatnonzero(self._going & dones):
             self._errors[run] = infos[run].get("best_error", np.nan)
-        self._clipped_shares.append(float((self.locals["actions"] != self.locals["clipped_actions"]).mean()))
+        clipped = (self.locals["actions"] != self.locals["clipped_actions"])[self._going]
+        if len(clipped):
+            self._clipped_shares.append(float(clipped.mean()))
         self._going &= ~dones
         return True
 
@@ -111,6 +114,9 @@ class TrainingMonitor(BaseCallback):
     def _on_training_end(self) -> None:
         self._finish_update()
         self._save_checkpoint()
+
+    def close(self) -> None:
+        """End the progress bar, wherever the training ended."""
         self._bar.close()
 
     def _finish_update(self) -> None:
@@ -144,9 +150,14 @@ def append_row(path: Path, row: dict[str, float]) -> None:
 
 
 def _rows_before(path: Path, first_update: int) -> list[dict[str, float]]:
-    """Return the rows of completed updates; a row cut off by a kill belongs to a later one."""
+    """Return the complete rows of the first updates; a kill or a power cut may have cut one off."""
+    rows: list[dict[str, float]] = []
     if first_update == 0 or not path.exists():
-        return []
+        return rows
     with path.open(newline="") as file:
-        complete = [row for _, row in zip(range(first_update), csv.DictReader(file), strict=False)]
-    return [{key: float(value) for key, value in row.items()} for row in complete]
+        for _, row in zip(range(first_update), csv.DictReader(file), strict=False):
+            try:
+                rows.append({key: float(value) for key, value in row.items()})
+            except (TypeError, ValueError):
+                break
+    return rows

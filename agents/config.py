@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from types import MappingProxyType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from agents.episodes import BaselineKind, ReturnKind
-from agents.policies import MeanKind, StdKind
+from .episodes import BaselineKind, ReturnKind
+from .policies import MeanKind, StdKind
 
 PresetName = Literal["quick", "short", "long", "paper-10d", "paper-30d", "script-10d"]
 AgentName = Literal["reinforce", "recurrent-ppo"]
@@ -27,8 +28,12 @@ class TrainConfig:
     """Root seed; every random number of the training and the measurement follows from it."""
     updates: int = 100
     """Number of policy updates Q."""
+    seeds: tuple[int, ...] = ()
+    """Several root seeds in place of one: a training each, one after the other, and a summary of their results."""
     resume: str | None = None
-    """Folder of an interrupted run to continue; all other settings come from there."""
+    """Folder of an interrupted run to continue; all other settings but a larger number of updates come from there."""
+    init: str | None = None
+    """Controller that the training starts from: the name of one that comes with the package, or a file."""
 
     suite: str = "cec2013"
     """Benchmark suite of the training and test functions."""
@@ -88,12 +93,8 @@ class TrainConfig:
     """REINFORCE: density at the sample or at the clipped value."""
     collapse_patience: int = 3
     """REINFORCE: suspicious updates in a row that end the training; 0 never ends it."""
-    # One gradient step per update, which no clip range limits. The ratio that PPO clips is that of all 2N numbers at
-    # once: four passes in four parts with a range of 0.2 moved the policy by a KL divergence of 0.005 an update, about
-    # 0.002 in each mean. Wider ranges move it more and learn little too. Preset short, mean returns of updates 1-6 and
-    # 55-60: 2.46 and 3.01 with one step; 2.43 and 2.61 with four passes and range 2; 2.44 and 2.71 with two passes in
-    # two parts and range 1; 2.44 and 2.77 with one pass in four parts. Two other seeds, on average: 2.58 and 2.93 with
-    # one step, 2.54 and 2.53 with four passes in four parts and range 0.2.
+    # One gradient step per update: PPO clips the ratio of all 2N numbers at once, so that more steps move each mean
+    # little where the range limits them, and learn less where it does not.
     epochs: int = 1
     """RecurrentPPO: passes over the data of an update."""
     minibatches: int = 1
@@ -124,7 +125,7 @@ SHORT = replace(
     episodes_per_function=20,
     max_generations=50,
     reward="relative",
-    # With 50 generations there is no time for the many useless steps of a wide distribution.
+    # A short run has no time for the many useless steps of a wide distribution.
     initial_std=0.2,
     gamma=0.9,
 )
@@ -151,9 +152,8 @@ PAPER_10D = replace(
     _PAPER,
     preset="paper-10d",
     cell_size=2000,
-    # NOTE: departures from the paper. A step size of 0.005 makes results worse from cells of a few hundred on. Without
-    # a baseline 128 cells learned nothing: the mean return was 2.02 in the first 15 of 150 updates and 1.97 in the last
-    # 15. With standardised returns it reaches 2.06, with the paper's total returns (2.05) as well as with those to go.
+    # NOTE: departures from the paper. Its step size of 0.005 makes results worse from cells of a few hundred on, and
+    # without a baseline nothing is learned.
     learning_rate=0.0003,
     threads=None,
     checkpoint_every=5,
@@ -176,3 +176,47 @@ SCRIPT_10D = replace(
 PRESETS: Mapping[PresetName, TrainConfig] = MappingProxyType(
     {config.preset: config for config in (QUICK, SHORT, LONG, PAPER_10D, PAPER_30D, SCRIPT_10D)}
 )
+
+
+def config_from_json(text: str) -> TrainConfig:
+    """Return the configuration that a JSON object of all fields of ``TrainConfig`` describes.
+
+    Raises:
+        ValueError: Where a field is missing, unknown or of another type.
+    """
+    values = json.loads(text)
+    if not isinstance(values, dict):
+        raise ValueError(f"it must be a JSON object, got {type(values).__name__}.")
+    names = {field.name for field in fields(TrainConfig)}
+    if values.keys() != names:
+        differing = ", ".join(map(repr, sorted(names ^ values.keys())))
+        raise ValueError(f"it was written by another version of train.py, which differs in {differing}.")
+    for name, hint in get_type_hints(TrainConfig).items():
+        if not _has_type(values[name], hint):
+            raise ValueError(f"`{name}` must be {_described(hint)}, got {values[name]!r}.")
+    tuples: dict[str, Any] = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
+    return TrainConfig(**(values | tuples))
+
+
+def _has_type(value: Any, hint: Any) -> bool:
+    """Return whether a JSON value fits a field's type; tuples are lists there."""
+    if get_origin(hint) is Literal:
+        return type(value) is str and value in get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        return any(_has_type(value, choice) for choice in get_args(hint))
+    if get_origin(hint) is tuple:
+        return type(value) is list and all(_has_type(item, get_args(hint)[0]) for item in value)
+    if hint is float:
+        return type(value) in (int, float)
+    return type(value) is hint
+
+
+def _described(hint: Any) -> str:
+    """Return a field's type in words."""
+    if get_origin(hint) is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(map(_described, get_args(hint)))
+    if get_origin(hint) is tuple:
+        return f"a list of {_described(get_args(hint)[0])}"
+    return "null" if hint is type(None) else str(hint.__name__)

@@ -6,11 +6,11 @@ import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from scipy.stats import ranksums
+from scipy.stats import ranksums, trim_mean
 
 from de_gym import make_suite
 from de_gym.arrays import FloatArray
@@ -73,6 +73,45 @@ def measure_controller(
 def pooled_p_value(first: Measurement, second: Measurement) -> float:
     """Return the two-sided rank-sum p of equal returns, pooled over functions and runs."""
     return float(ranksums(first.returns.ravel(), second.returns.ravel()).pvalue)
+
+
+class SeedSummary(NamedTuple):
+    """A figure of several trainings that differ in their seed alone."""
+
+    mean: float
+    interquartile_mean: float  # of the middle half
+    lower: float  # of the interquartile mean's 95 % bootstrap interval
+    upper: float
+
+
+def summarize_seeds(values: Sequence[float], num_resamples: int = 10_000) -> SeedSummary:
+    """Return the mean, the interquartile mean and its bootstrap interval over seeds.
+
+    >>> summarize_seeds([1.0, 1.0, 1.0])
+    SeedSummary(mean=1.0, interquartile_mean=1.0, lower=1.0, upper=1.0)
+    """
+    figures = np.asarray(values, dtype=np.float64)
+    resamples = np.random.default_rng(0).choice(figures, (num_resamples, len(figures)))
+    lower, upper = np.quantile(trim_mean(resamples, 0.25, axis=1), [0.025, 0.975])
+    return SeedSummary(float(figures.mean()), float(trim_mean(figures, 0.25)), float(lower), float(upper))
+
+
+def seed_table(results: Sequence[Mapping[str, Any]]) -> str:
+    """Return a Markdown table over trainings of several seeds, from what ``train.py`` stored with each controller.
+
+    Its figures are mean returns of the trained controllers on the training and on the test functions.
+    """
+    lines = [
+        f"| return, {len(results)} seeds | mean | interquartile mean | 95 % interval | each |",
+        "|---|---|---|---|---|",
+    ]
+    for kind in ("training", "test"):
+        values = [result[kind]["mean_return"]["trained"] for result in results]
+        found = summarize_seeds(values)
+        each = ", ".join(f"{value:.3f}" for value in values)
+        interval = f"{found.lower:.3f} to {found.upper:.3f}"
+        lines.append(f"| {kind} functions | {found.mean:.3f} | {found.interquartile_mean:.3f} | {interval} | {each} |")
+    return "\n".join(lines)
 
 
 def comparison_table(measurements: Mapping[str, Measurement]) -> str:

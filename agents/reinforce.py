@@ -16,12 +16,13 @@ from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedul
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from agents.collapse import CollapseGuard
-from agents.episodes import BaselineKind, ReturnKind, policy_gradient_weights
-from agents.lstm import LstmTape
-from agents.policies import UnitBoxLstmPolicy
-from agents.seeding import seed_update
 from de_gym.arrays import BoolArray, FloatArray, IntArray
+
+from .collapse import CollapseGuard
+from .episodes import BaselineKind, ReturnKind, policy_gradient_weights
+from .lstm import LstmTape
+from .policies import UnitBoxLstmPolicy
+from .seeding import seed_update
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
 
         Args:
             policy: "UnitBoxLstmPolicy", or that class or a subclass.
-            env: Environments that run in lockstep; ``info["function"]`` of a reset groups them for the baseline.
+            env: Environments that run in lockstep; ``info["function"]`` of a reset groups them for the baseline. In a
+                ``WholeEpisodeVecEnv`` ended runs cost no restart.
             learning_rate: Step size of Adam.
             gamma: Discount factor.
             returns: "total", the whole episode's return for every step (paper), or "to_go".
@@ -162,9 +164,10 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             callback.update_locals(locals())
             if not callback.on_step():
                 return False
-            # Runs that have ended go on with another episode, which is neither reported nor learned from.
-            runs = np.flatnonzero(going)
-            self._update_info_buffer([infos[run] for run in runs], dones[runs])
+            # What follows the end of a run's episode is neither reported nor learned from; the network goes on in all
+            # rows, because the rounding of its matrix products depends on their number.
+            ended = np.flatnonzero(going & dones)
+            self._update_info_buffer([infos[run] for run in ended], dones[ended])
             all_actions.append(samples)
             all_rewards.append(rewards.astype(np.float64))
             all_active.append(going)

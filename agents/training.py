@@ -1,12 +1,7 @@
-"""From a TrainConfig to environments and an agent; the folder of a run and its checks."""
+"""From a TrainConfig to environments and an agent."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import tempfile
-from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -15,14 +10,15 @@ from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
-from agents.config import TrainConfig
-from agents.policies import UnitBoxLstmPolicy
-from agents.reinforce import RecurrentREINFORCE
-from agents.vec_env import GymnasiumVecEnv
 from de_gym import make_suite
+from de_gym.controllers import RecurrentController, load
 from de_gym.problems.budgets import default_max_evaluations
 
-CONFIG_FILE = "config.json"
+from .config import TrainConfig
+from .export import import_controller
+from .policies import UnitBoxLstmPolicy
+from .reinforce import RecurrentREINFORCE
+from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 
 def env_settings(config: TrainConfig) -> dict[str, Any]:
@@ -59,21 +55,40 @@ def _budget(config: TrainConfig) -> int | None:
 
 def make_training_env(config: TrainConfig) -> VecEnv:
     """Return M x L runs in lockstep: every function L times, all from one initial population."""
+    bridge = WholeEpisodeVecEnv if config.agent == "reinforce" else GymnasiumVecEnv
     vector_env = gym.make_vec(
         "de_gym:DEParamControl-v0",
         num_envs=len(config.functions) * config.episodes_per_function,
         vectorization_mode="vector_entry_point",
-        autoreset_mode=gym.vector.AutoresetMode.SAME_STEP,
+        autoreset_mode=bridge.autoreset_mode,
         functions=list(config.functions),
         assignment="in_turn",
         shared_start=True,
         **env_settings(config),
     )
-    return VecMonitor(GymnasiumVecEnv(vector_env))
+    return VecMonitor(bridge(vector_env))
 
 
 def make_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
-    """Return the untrained agent that ``config`` describes."""
+    """Return the agent that ``config`` describes, with random weights or those of a controller."""
+    agent = _make_untrained_agent(config, env)
+    if config.init is not None:
+        assert isinstance(agent.policy, UnitBoxLstmPolicy)
+        try:
+            import_controller(agent.policy, _recurrent(config.init), env_settings(config))
+        except ValueError as error:
+            raise ValueError(f"`init` {config.init!r} cannot begin this training: {error}") from error
+    return agent
+
+
+def _recurrent(name_or_path: str) -> RecurrentController:
+    controller = load(name_or_path)
+    if not isinstance(controller, RecurrentController):
+        raise ValueError(f"it is a {type(controller).__name__}, where a recurrent network is trained.")
+    return controller
+
+
+def _make_untrained_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
     policy_kwargs: dict[str, Any] = {
         "lstm_hidden_size": config.cell_size,
         "mean": config.mean,
@@ -142,6 +157,8 @@ def check_config(config: TrainConfig) -> None:
         raise ValueError(f"`clip_range` must be positive, got {config.clip_range}.")
     if config.max_grad_norm is not None and not config.max_grad_norm > 0.0:
         raise ValueError(f"`max_grad_norm` must be positive, or None for no limit, got {config.max_grad_norm}.")
+    if config.seeds and (not config.measure_runs or len(set(config.seeds)) < len(config.seeds)):
+        raise ValueError(f"`seeds` must differ and need `measure_runs`, got {config.seeds} and {config.measure_runs}.")
     if not config.functions:
         raise ValueError("`functions` must name at least one training function, got none.")
     steps = _steps_per_update(config)
@@ -158,56 +175,3 @@ def set_threads(config: TrainConfig) -> None:
     """Give torch the configured number of threads."""
     if config.threads is not None:
         torch.set_num_threads(config.threads)
-
-
-def make_run_folder(config: TrainConfig) -> Path:
-    """Make and return a new folder for the run, after checking that its files will fit; write the configuration.
-
-    Raises:
-        OSError: When the folder cannot be written or its disk is nearly full.
-    """
-    parent = Path(config.output)
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=parent):
-            pass
-    except OSError as error:
-        raise OSError(f"The output folder {str(parent)!r} cannot be written: {error.strerror or error}.") from error
-    needed, free = _bytes_needed(config), shutil.disk_usage(parent).free
-    if free < needed:
-        raise OSError(
-            f"The disk of {str(parent)!r} has {free / 1e6:.0f} MB free, but the run may need {needed / 1e6:.0f} MB."
-        )
-    name = f"{config.preset}-{config.agent}-seed{config.seed}"
-    number = 1
-    while True:
-        folder = parent / f"{name}-{number}"
-        try:
-            folder.mkdir()
-            break
-        except FileExistsError:
-            number += 1
-    (folder / CONFIG_FILE).write_text(json.dumps(asdict(config), indent=2) + "\n")
-    return folder
-
-
-def load_run_config(folder: Path) -> TrainConfig:
-    """Return the configuration of the run in ``folder``."""
-    path = folder / CONFIG_FILE
-    if not path.is_file():
-        raise FileNotFoundError(f"{str(folder)!r} is not the folder of a run: it has no {CONFIG_FILE}.")
-    values: dict[str, Any] = json.loads(path.read_text())
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    try:
-        return TrainConfig(**values)
-    except TypeError as error:
-        raise ValueError(f"{str(path)!r} was written by another version of train.py ({error}).") from error
-
-
-def _bytes_needed(config: TrainConfig) -> int:
-    """Return a generous estimate: two checkpoints during a replacement, the controller, logs and pictures."""
-    observation_size = config.population_size + 2 * config.num_bins
-    parameters = 4 * config.cell_size * (observation_size + config.cell_size + 2)
-    parameters += 4 * config.population_size * (config.cell_size + 1)
-    checkpoint = 3 * 4 * parameters * (2 if config.agent == "recurrent-ppo" else 1)
-    return 2 * checkpoint + 4 * parameters + 50_000_000

@@ -1,12 +1,17 @@
-"""GymnasiumVecEnv: a natively batched Gymnasium ``VectorEnv`` as the ``VecEnv`` that Stable-Baselines3 asks for."""
+"""Natively batched Gymnasium ``VectorEnv``s as the ``VecEnv`` that Stable-Baselines3 asks for.
+
+``GymnasiumVecEnv`` restarts ended runs at once, as every SB3 algorithm expects; in ``WholeEpisodeVecEnv`` they wait
+for the next reset, which is all that an algorithm needs that rolls out whole episodes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
@@ -19,12 +24,14 @@ class GymnasiumVecEnv(VecEnv):
     with the last reward of the old one, and the old episode's last observation in its info.
     """
 
+    autoreset_mode: ClassVar[AutoresetMode] = AutoresetMode.SAME_STEP
+
     def __init__(self, vector_env: gym.vector.VectorEnv[Any, Any, Any]) -> None:
-        """Adapt ``vector_env``, which must reset finished runs in the same step."""
+        """Adapt ``vector_env``, which must have the ``autoreset_mode`` of this class."""
         mode = vector_env.metadata.get("autoreset_mode")
-        if mode is not AutoresetMode.SAME_STEP:
+        if mode is not self.autoreset_mode:
             raise ValueError(
-                f"GymnasiumVecEnv needs a vector env with `autoreset_mode` AutoresetMode.SAME_STEP, got {mode}."
+                f"{type(self).__name__} needs a vector env with `autoreset_mode` {self.autoreset_mode}, got {mode}."
             )
         self.vector_env = vector_env
         super().__init__(vector_env.num_envs, vector_env.single_observation_space, vector_env.single_action_space)
@@ -90,6 +97,46 @@ class GymnasiumVecEnv(VecEnv):
     def get_images(self) -> list[Any]:
         """Return one picture per run."""
         return list(self.vector_env.render() or ())
+
+
+class WholeEpisodeVecEnv(GymnasiumVecEnv):
+    """Runs one episode in every run; a run that has ended stands still until the next ``reset``.
+
+    While it waits, its observation stays the last one, its reward is 0, it does not end again, and its actions are
+    ignored. No run is therefore restarted only to be thrown away when the last one ends. Infos are made of runs that
+    end, and are empty otherwise.
+    """
+
+    autoreset_mode: ClassVar[AutoresetMode] = AutoresetMode.DISABLED
+
+    def reset(self) -> NDArray[np.float32]:
+        """Begin a new episode in every run and return the observations (R, O); ``reset_infos`` has the infos."""
+        self._observations = super().reset()
+        self._waiting = np.zeros(self.num_envs, dtype=bool)
+        self._ended_inside = self._waiting
+        return self._observations.copy()
+
+    def step_wait(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Take the step; return observations, rewards, which episodes ended, and one info per run."""
+        if self._waiting.all():
+            raise ResetNeeded("The episodes of all runs have ended: call `reset` first.")
+        if self._ended_inside.any():
+            # The vector env steps all of its runs or none; what the restarted ones do is seen by nobody.
+            self.vector_env.reset(options={"reset_mask": self._ended_inside})
+        stepped, rewards, terminated, truncated, batch_infos = self.vector_env.step(self._actions)
+        self._ended_inside = np.logical_or(terminated, truncated)
+        going = ~self._waiting
+        self._observations = np.where(going[:, None], stepped, self._observations)
+        ended = self._ended_inside & going
+        self._waiting = self._waiting | ended
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        runs = np.flatnonzero(ended)
+        if len(runs):
+            last = _split_infos({key: values[runs] for key, values in batch_infos.items()}, len(runs))
+            for run, info in zip(runs, last, strict=True):
+                cut = bool(truncated[run] and not terminated[run])
+                infos[run] = info | {"terminal_observation": stepped[run], "TimeLimit.truncated": cut}
+        return self._observations.copy(), np.where(going, rewards, 0.0).astype(np.float32), ended, infos
 
 
 def _split_infos(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:

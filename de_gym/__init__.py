@@ -4,9 +4,9 @@ import gymnasium as gym
 
 from de_gym.minimize import minimize
 from de_gym.problems import Problem, ProblemBatch, make_suite
+from de_gym.version import __version__
 
-__all__ = ["Problem", "ProblemBatch", "make_suite", "minimize"]
-__version__ = "0.1.0"
+__all__ = ["Problem", "ProblemBatch", "__version__", "make_suite", "minimize"]
 
 for _id, _name in (("DEParamControl-v0", "DEParamControl"), ("AdaptiveDEControl-v0", "AdaptiveDEControl")):
     # Registering twice (an interpreter that reloads the package) would only raise a warning.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,17 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, OptimizeResult
 
 from de_gym.arrays import BoolArray, FloatArray
-from de_gym.controllers import ControlledDE, Controller, default_controller, load
-from de_gym.optimizers import Optimizer, Progress, advance, make_optimizer, method_name
+from de_gym.controllers import DEFAULT, Controller, ResidualController, load
+from de_gym.optimizers import (
+    AdaptiveDE,
+    AdaptiveDESettings,
+    ControlledDE,
+    Optimizer,
+    Progress,
+    advance,
+    make_optimizer,
+    method_name,
+)
 from de_gym.problems import Problem, ProblemBatch
 from de_gym.problems.budgets import default_max_evaluations
 
@@ -32,7 +42,7 @@ def minimize(
     args: tuple[Any, ...] = (),
     *,
     method: str = "learned",
-    controller: str | Controller = "default",
+    controller: str | Path | Controller | ResidualController = "default",
     max_evaluations: int | None = None,
     population_size: int | None = None,
     seed: int | np.random.SeedSequence | np.random.Generator | None = None,
@@ -50,11 +60,11 @@ def minimize(
             columns in scipy). A NaN counts as +inf.
         bounds: One (lower, upper) pair per coordinate, or a ``scipy.optimize.Bounds``; all finite.
         args: Further arguments of ``fun``.
-        method: "learned", or another name of ``de_gym.optimizers.METHODS`` such as "jso", in any case. Those of other
-            packages, such as "cma" and "minion-arrde", need ``pip install 'de-gym[peers]'``.
-        controller: For "learned": "default" takes the shipped controller trained nearest to the number of
-            coordinates, then to the evaluations per coordinate; else a shipped name, the path of a ``.safetensors``
-            file, or a ``Controller``.
+        method: "learned", or the name of another algorithm such as "jso", in any case: see
+            ``de_gym.optimizers.METHODS``. Those of other packages, such as "cma" and "minion-arrde", need
+            ``pip install 'de-gym[peers]'``.
+        controller: For "learned": "default" takes the shipped controller for all numbers of coordinates and all
+            budgets; else a shipped name, the path of a ``.safetensors`` file, or a controller itself.
         max_evaluations: Points that may be evaluated, 10 000 per coordinate by default. Every method plans its run by
             this budget, so choose it as large as you can afford rather than stopping early. Never exceeded.
         population_size: Number of individuals, for methods that let you choose; a learned controller has its own.
@@ -84,9 +94,10 @@ def minimize(
         RuntimeError: ``fun`` raised an exception, which is its ``__cause__``.
 
     Notes:
-        The learned method is Algorithm 2 of Sun, Liu, Bäck and Xu, "Learning Adaptive Differential Evolution Algorithm
-        from Optimization Experiences by Policy Gradient": DE/current-to-pbest/1/bin whose scale factor and
-        crossover rate are chosen for every individual and generation by a recurrent network.
+        The learned method is L-SRTDE, an adaptive Differential Evolution with two populations, whose rules a trained
+        controller adjusts every generation. With a recurrent controller such as "long-10d" it is Algorithm 2 of Sun,
+        Liu, Bäck and Xu, "Learning Adaptive Differential Evolution Algorithm from Optimization Experiences by Policy
+        Gradient": DE/current-to-pbest/1/bin whose F and CR a network chooses for every individual.
 
     Examples:
         >>> import numpy as np
@@ -99,7 +110,7 @@ def minimize(
     """
     lower, upper = _split_bounds(bounds)
     budget = default_max_evaluations(len(lower)) if max_evaluations is None else _checked_budget(max_evaluations)
-    optimizer = _make_optimizer(method, controller, population_size, len(lower), budget)
+    optimizer = _make_optimizer(method, controller, population_size)
     if target is not None and np.isnan(target):
         raise ValueError("`target` must be a number or None, got NaN.")
     starts = _checked_starts(x0, lower, upper)
@@ -218,11 +229,15 @@ def _split_bounds(bounds: Sequence[tuple[float, float]] | Bounds) -> tuple[Float
 
 
 def _make_optimizer(
-    method: str, controller: str | Controller, population_size: int | None, dimension: int, budget: int
+    method: str, controller: str | Path | Controller | ResidualController, population_size: int | None
 ) -> Optimizer:
     if method.lower() != LEARNED:
+        if controller != "default":
+            raise ValueError(f"`controller` goes with method {LEARNED!r}, got {controller!r} with method {method!r}.")
         return make_optimizer(method_name(method, LEARNED), population_size=population_size)
-    chosen = _find_controller(controller, dimension, budget)
+    chosen = _find_controller(controller)
+    if isinstance(chosen, ResidualController):
+        return AdaptiveDE(AdaptiveDESettings(population_size), chosen)
     if population_size is not None and chosen.population_size not in (None, population_size):
         raise ValueError(
             f"This controller was trained for {chosen.population_size} individuals, got `population_size` "
@@ -231,10 +246,10 @@ def _make_optimizer(
     return ControlledDE(chosen, population_size)
 
 
-def _find_controller(controller: str | Controller, dimension: int, budget: int) -> Controller:
-    if not isinstance(controller, str):
+def _find_controller(controller: str | Path | Controller | ResidualController) -> Controller | ResidualController:
+    if not isinstance(controller, str | Path):
         return controller
-    return default_controller(dimension, budget) if controller == "default" else load(controller)
+    return load(DEFAULT if controller == "default" else controller)
 
 
 def _checked_budget(max_evaluations: int) -> int:

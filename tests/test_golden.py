@@ -38,8 +38,8 @@ STEP_KEYS = ("success_rate", "mean_scale_factor", "mean_crossover_rate")
 def library() -> SimpleNamespace:
     """Return what the cases need beyond the front doors, under names of their own."""
     from de_gym import make_suite
-    from de_gym.controllers import ConstantController, ControlledDE, RandomController, load
-    from de_gym.optimizers import run
+    from de_gym.controllers import ConstantController, RandomController, load
+    from de_gym.optimizers import ControlledDE, run
 
     return SimpleNamespace(
         suite=make_suite,

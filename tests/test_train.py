@@ -1,7 +1,11 @@
 """``train.py`` end to end, on settings so small that they take seconds."""
 
 import csv
+import errno
+import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -10,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors import safe_open
 
 import train
 from agents.config import PRESETS, TrainConfig
-from agents.training import load_run_config
+from agents.run_folders import load_run_config
 from de_gym.controllers import load_controller
 
 ROOT = Path(train.__file__).parent
@@ -44,8 +47,8 @@ def test_recurrent_ppo_has_the_presets_too():
 def test_bad_settings_are_rejected_before_anything_is_made():
     with pytest.raises(ValueError, match="`updates` must be at least 1, got 0"):
         train.parse_config(["--updates", "0"])
-    with pytest.raises(ValueError, match="`--resume` takes every setting from the interrupted run"):
-        train.parse_config(["--resume", "runs/x", "--updates", "5"])
+    with pytest.raises(ValueError, match=r"`--resume` takes all settings but `--updates` .*, got --seed 5"):
+        train.parse_config(["--resume", "runs/x", "--seed", "5"])
 
 
 @pytest.mark.parametrize("mistake", [["--functions", "99"], ["--num-knots", "99"], ["--pbest", "7"]])
@@ -84,20 +87,143 @@ def test_a_finished_run_can_be_resumed_without_change(tmp_path):
     assert contents(folder) == before
 
 
+def test_a_finished_run_can_be_extended(tmp_path):
+    options = [*TINY, "--measure-runs", "2", "--preset", "short"]
+    whole = train.train(train.parse_config([*options, "--updates", "5", "--output", str(tmp_path / "whole")]))
+    short = train.train(train.parse_config([*options, "--updates", "3", "--output", str(tmp_path / "short")]))
+    with pytest.raises(ValueError, match="`updates` of a run can only grow: it was to have 3, got 2"):
+        train.parse_config(["--resume", str(short), "--updates", "2"])
+    train.train(train.parse_config(["--resume", str(short), "--updates", "5"]))
+    assert contents(short) == contents(whole)
+    assert load_run_config(short).updates == 5
+
+
+def test_a_training_can_begin_with_a_controller(tmp_path):
+    first = train.train(train.parse_config([*TINY, "--output", str(tmp_path)]))
+    start = ["--init", str(first / "controller.safetensors"), "--seed", "3"]
+    second = train.train(train.parse_config([*TINY, *start, "--output", str(tmp_path)]))
+    before, after = (load_controller(folder / f"{name}.safetensors").tensors
+                     for folder, name in ((first, "controller"), (second, "untrained")))  # fmt: skip
+    for name, tensor in before.items():
+        np.testing.assert_array_equal(after[name], tensor, err_msg=name)
+
+
+def test_several_seeds_are_trained_and_summarised(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["train.py", *TINY, "--seeds", "4", "2", "--output", str(tmp_path)])
+    assert train.main() == 0
+    folders = {path.name: path for path in tmp_path.iterdir()}
+    assert set(folders) == {
+        "quick-reinforce-seed4-1", "quick-reinforce-seed2-1", "quick-reinforce-seeds-4-2.md"
+    }  # fmt: skip
+    single = train.train(train.parse_config([*TINY, "--seed", "2", "--output", str(tmp_path / "single")]))
+    assert contents(single) == contents(folders["quick-reinforce-seed2-1"])
+    value = load_controller(single / "controller.safetensors").info.results["test"]["mean_return"]["trained"]
+    table = folders["quick-reinforce-seeds-4-2.md"].read_text()
+    assert f"{value:.3f} |" in table.splitlines()[3]
+    assert table in capsys.readouterr().out
+
+
+def test_all_updates_train_on_episodes_of_their_own(tmp_path, monkeypatch):
+    seen = []
+    original = train.make_training_env
+
+    def recorded(config):
+        env = original(config)
+        reset = env.unwrapped.vector_env.reset
+
+        def remember(**arguments):
+            observations, infos = reset(**arguments)
+            if arguments.get("seed") is not None:
+                seen.append((arguments["seed"][0], infos["best_error"].tobytes()))
+            return observations, infos
+
+        env.unwrapped.vector_env.reset = remember
+        return env
+
+    monkeypatch.setattr(train, "make_training_env", recorded)
+    for agent in ("reinforce", "recurrent-ppo"):
+        seen.clear()
+        options = [*TINY, "--agent", agent, "--updates", "4", "--measure-runs", "0", "--output", str(tmp_path)]
+        folder = train.train(train.parse_config(options))
+        assert len(seen) == 5  # the first reset is SB3's own
+        assert len({seed for seed, _ in seen[1:]}) == len({errors for _, errors in seen[1:]}) == 4
+        with (folder / "progress.csv").open(newline="") as file:
+            assert len({row["return"] for row in csv.DictReader(file)}) == 4
+
+
 def contents(folder):
-    """Return what a run has computed, by file; safetensors writes its header in no fixed order."""
-    result = {path.name: path.read_text() for path in folder.glob("*.csv")}
-    for path in folder.glob("*.safetensors"):
-        with safe_open(path, framework="numpy") as file:
-            tensors = {name: file.get_tensor(name).tobytes() for name in file.keys()}  # noqa: SIM118
-            result[path.name] = (file.metadata(), tensors)
-    return result
+    """Return what a run has computed, by file."""
+    return {path.name: path.read_bytes() for ending in ("csv", "safetensors") for path in folder.glob(f"*.{ending}")}
 
 
 def test_a_mistake_ends_in_one_sentence(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(sys, "argv", ["train.py", "--resume", str(tmp_path)])
     assert train.main() == 1
     assert capsys.readouterr().err.startswith("train.py: ")
+
+
+def test_a_configuration_of_wrong_types_ends_in_one_sentence(monkeypatch, capsys, tmp_path):
+    folder = train.train(train.parse_config([*TINY, "--output", str(tmp_path)]))
+    values = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(values | {"cell_size": "five"}))
+    monkeypatch.setattr(sys, "argv", ["train.py", "--resume", str(folder)])
+    capsys.readouterr()
+    assert train.main() == 1
+    message = capsys.readouterr().err
+    assert message.startswith("train.py: ")
+    assert message.endswith("`cell_size` must be int, got 'five'.\n")
+    assert message.count("\n") == 1
+
+
+def test_a_full_disk_leaves_a_valid_checkpoint_and_the_training_goes_on(monkeypatch, capsys, tmp_path):
+    options = [*TINY, "--updates", "6", "--measure-runs", "0", "--output"]
+    whole = train.train(train.parse_config([*options, str(tmp_path / "whole")]))
+    original, written = os.fsync, []
+
+    def full_disk(descriptor):
+        written.append(descriptor)
+        if len(written) == 3:  # the configuration and one checkpoint were written
+            raise OSError(errno.ENOSPC, "No space left on device")
+        original(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    monkeypatch.setattr(sys, "argv", ["train.py", *options, str(tmp_path / "full")])
+    assert train.main() == 1
+    (folder,) = (tmp_path / "full").iterdir()
+    command = f"python train.py --resume {folder}"
+    last_line = capsys.readouterr().err.splitlines()[-1]
+    assert last_line.startswith(f"train.py: The disk of {str(folder)!r} is full: free some space; ")
+    assert last_line.endswith(command)
+    assert not list(folder.glob(".*"))
+    monkeypatch.setattr(sys, "argv", command.split()[1:])
+    assert train.main() == 0
+    assert contents(folder) == contents(whole)
+
+
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
+def test_a_stop_ends_in_one_sentence_and_the_training_goes_on(number, name, tmp_path):
+    options = [*TINY, "--updates", "400", "--checkpoint-every", "1", "--measure-runs", "0", "--output", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, str(ROOT / "train.py"), *options], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        while process.poll() is None and rows(tmp_path) < 2:
+            time.sleep(0.01)
+        process.send_signal(number)
+        message = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 128 + number
+    (folder,) = tmp_path.iterdir()
+    assert message.splitlines()[-1] == (
+        f"train.py: Stopped by {name}; the training goes on from its last checkpoint with: "
+        f"python train.py --resume {folder}"
+    )
+    assert "Traceback" not in message
+    assert not list(folder.glob(".*"))
+    config = replace(train.parse_config(["--resume", str(folder)]), updates=rows(tmp_path) + 1)
+    assert train.train(config) == folder
 
 
 @pytest.fixture

@@ -1,24 +1,25 @@
 """Controllers: what chooses F and CR of every individual, generation after generation."""
 
 from de_gym.controllers.base import Controller, check_population_size
-from de_gym.controllers.controlled import ControlledDE
 from de_gym.controllers.fixed import ConstantController, RandomController
-from de_gym.controllers.pretrained import available, default_controller, default_name, load
+from de_gym.controllers.pretrained import DEFAULT, available, load
 from de_gym.controllers.recurrent import ControllerInfo, RecurrentController
+from de_gym.controllers.residual import ResidualController, load_residual_controller, save_residual_controller
 from de_gym.controllers.storage import load_controller, save_controller
 
 __all__ = [
+    "DEFAULT",
     "ConstantController",
-    "ControlledDE",
     "Controller",
     "ControllerInfo",
     "RandomController",
     "RecurrentController",
+    "ResidualController",
     "available",
     "check_population_size",
-    "default_controller",
-    "default_name",
     "load",
     "load_controller",
+    "load_residual_controller",
     "save_controller",
+    "save_residual_controller",
 ]

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
 from types import MappingProxyType
 
 from de_gym.controllers.recurrent import RecurrentController
+from de_gym.controllers.residual import ResidualController, is_residual_controller, load_residual_controller
 from de_gym.controllers.storage import load_controller
-from de_gym.problems.budgets import default_max_evaluations
 from de_gym.registry import lookup
+from de_gym.tensor_files import read_tensor_file
 
 # sha256 of each file in weights/, by name without suffix; a file that is not listed here is not shipped.
 CHECKSUMS: Mapping[str, str] = MappingProxyType(
     {
+        "adaptive": "983c9a8704818b086cfc8b22a51a2a19397044568065164c51106ccc25bd41c4",
         "long-10d": "a290014a8e2f89f9ff313840eb24988bd28c4a03a8d8ed744944634673c4e4f3",
         "paper-128-cells": "6fde9984994dd0c568c8efd640ef5c54b739e4e0627661e5b80c13afdc232b47",
         "paper-50-cells": "9180ee00981167e44c241750833af3a5c08c159008ac568232e242f6f07bc864",
@@ -28,8 +29,8 @@ CHECKSUMS: Mapping[str, str] = MappingProxyType(
     }
 )
 
-DEFAULTS = ("short-10d", "quick-10d", "long-10d", "short-30d", "quick-30d")
-"""The controllers that are chosen among where none is named; the others are there to be compared with."""
+DEFAULT = "adaptive"
+"""The controller that is taken where none is named: one for all numbers of coordinates and all budgets."""
 
 
 def available() -> tuple[str, ...]:
@@ -39,41 +40,26 @@ def available() -> tuple[str, ...]:
 
 def load(
     name_or_path: str | Path, *, population_size: int | None = None, deterministic: bool = False
-) -> RecurrentController:
+) -> RecurrentController | ResidualController:
     """Return a controller by its name in :func:`available`, or from a file.
 
     Args:
         name_or_path: A name, or the path of a ``.safetensors`` file.
-        population_size: When given, the number of individuals the controller must have been trained for.
-        deterministic: Whether actions are the policy's means instead of samples.
+        population_size: When given, the number of individuals a recurrent controller must have been trained for.
+        deterministic: Whether the actions of a recurrent controller are its policy's means instead of samples.
     """
-    if isinstance(name_or_path, Path) or name_or_path.endswith(".safetensors"):
-        return load_controller(name_or_path, population_size=population_size, deterministic=deterministic)
+    if isinstance(name_or_path, Path) or str(name_or_path).endswith(".safetensors"):
+        return _load_file(Path(name_or_path), population_size, deterministic)
     expected = lookup("controller", name_or_path, CHECKSUMS)
     with as_file(files("de_gym.controllers") / "weights" / f"{name_or_path}.safetensors") as path:
         if hashlib.sha256(path.read_bytes()).hexdigest() != expected:
             raise ValueError(f"The packaged controller {name_or_path!r} does not match its checksum: reinstall it.")
-        return load_controller(path, population_size=population_size, deterministic=deterministic)
+        return _load_file(path, population_size, deterministic)
 
 
-def default_name(dimension: int, max_evaluations: int) -> str:
-    """Return the name of the controller in ``DEFAULTS`` that was trained nearest to the task at hand.
-
-    Nearest in the number of coordinates first, the smaller one of two equally near; then in evaluations per coordinate,
-    as a ratio: what is best for short runs converges too early in long ones.
-    """
-
-    def distance(name: str) -> tuple[int, int, float]:
-        controller = load(name)
-        trained = int(str(controller.info.env_settings["dimension"]))
-        budget = controller.info.env_settings["max_evaluations"]
-        trained_budget = default_max_evaluations(trained) if budget is None else int(str(budget))
-        ratio = (max_evaluations / dimension) / (trained_budget / trained)
-        return abs(trained - dimension), trained, abs(math.log(ratio))
-
-    return min(DEFAULTS, key=distance)
-
-
-def default_controller(dimension: int, max_evaluations: int) -> RecurrentController:
-    """Return the controller of ``default_name``."""
-    return load(default_name(dimension, max_evaluations))
+def _load_file(
+    path: Path, population_size: int | None, deterministic: bool
+) -> RecurrentController | ResidualController:
+    if path.is_file() and is_residual_controller(read_tensor_file(path)):
+        return load_residual_controller(path)
+    return load_controller(path, population_size=population_size, deterministic=deterministic)

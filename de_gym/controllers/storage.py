@@ -9,28 +9,32 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
-import de_gym
 from de_gym.arrays import Float32Array
 from de_gym.controllers.recurrent import ControllerInfo, RecurrentController
-from de_gym.files import replacing
+from de_gym.tensor_files import (
+    CHECKSUM,
+    TensorFile,
+    check_finite,
+    check_tensor_file,
+    read_tensor_file,
+    write_tensor_file,
+)
+from de_gym.version import __version__
 
 FORMAT = "de_gym controller"
-FORMAT_VERSION = "1"
+FORMAT_VERSION = "2"
+FIRST_VERSION = "1"  # its checksum covers the arrays alone
 
 
 def save_controller(controller: RecurrentController, path: str | Path, *, half_precision: bool = False) -> Path:
-    """Write ``controller`` to ``path`` and return the path.
+    """Write ``controller`` to ``path`` and return the path; equal controllers give equal bytes.
 
     The file appears complete or not at all. With ``half_precision`` the arrays are stored as float16, at half
     the size and about three decimal digits.
     """
     dtype = np.float16 if half_precision else np.float32
-    tensors = {name: np.ascontiguousarray(array.astype(dtype)) for name, array in controller.tensors.items()}
-    if not all(np.isfinite(array).all() for array in tensors.values()):
-        raise ValueError(f"A controller with NaN or infinite {np.dtype(dtype).name} weights cannot be saved.")
+    tensors = {name: array.astype(dtype) for name, array in controller.tensors.items()}
     info = controller.info
     metadata = {
         "format": FORMAT,
@@ -39,13 +43,11 @@ def save_controller(controller: RecurrentController, path: str | Path, *, half_p
         "preset": info.preset,
         "env_settings": json.dumps(dict(info.env_settings), sort_keys=True),
         "seed": json.dumps(info.seed),
-        "package_version": info.package_version or de_gym.__version__,
+        "package_version": info.package_version or __version__,
         "results": json.dumps(dict(info.results), sort_keys=True),
-        "sha256": tensor_checksum(tensors),
     }
     target = Path(path)
-    with replacing(target) as file:
-        file.write(save(tensors, metadata=metadata))
+    write_tensor_file(target, tensors, metadata)
     return target
 
 
@@ -60,14 +62,20 @@ def load_controller(
         deterministic: Whether actions are the policy's means instead of samples.
     """
     source = Path(path)
-    metadata, stored = _read(source)
+    if not source.is_file():
+        raise FileNotFoundError(f"There is no controller file {str(source)!r}.")
+    content = read_tensor_file(source)
+    metadata = content.metadata
     _check_format(source, metadata)
-    if tensor_checksum(stored) != metadata.get("sha256"):
-        raise ValueError(f"The weights in {str(source)!r} do not match their checksum: the file is damaged.")
-    tensors: dict[str, Float32Array] = {name: array.astype(np.float32) for name, array in stored.items()}
+    if metadata["format_version"] == FIRST_VERSION:
+        _check_first_version(source, content)
+    else:
+        check_tensor_file(source, content)
+    tensors: dict[str, Float32Array] = {name: array.astype(np.float32) for name, array in content.tensors.items()}
     try:
         info = _parsed_info(metadata)
         controller = RecurrentController(tensors, info, deterministic=deterministic)
+        _check_settings(controller)
     except KeyError as error:
         raise ValueError(f"Controller file {str(source)!r} lacks its entry {error}.") from error
     except ValueError as error:
@@ -80,8 +88,22 @@ def load_controller(
     return controller
 
 
+def _check_settings(controller: RecurrentController) -> None:
+    """Raise a ``ValueError`` where the settings of the training contradict the arrays."""
+    stated = controller.info.env_settings.get("population_size", controller.population_size)
+    if stated != controller.population_size:
+        raise ValueError(f"its settings say populations of {stated}, its arrays {controller.population_size}.")
+
+
+def _check_first_version(source: Path, content: TensorFile) -> None:
+    """Raise a ``ValueError`` where the arrays of a file of the first version are not what was written."""
+    if content.metadata.get(CHECKSUM) != tensor_checksum(content.tensors):
+        raise ValueError(f"The weights in {str(source)!r} do not match their checksum: the file is damaged.")
+    check_finite(source, content.tensors)
+
+
 def tensor_checksum(tensors: Mapping[str, NDArray[np.generic]]) -> str:
-    """Return the sha256 of the names, types, shapes and bytes of ``tensors``, whatever their order."""
+    """Return the sha256 of the names, types, shapes and bytes of ``tensors``, as files of version 1 hold it."""
     digest = hashlib.sha256()
     for name in sorted(tensors):
         array = np.ascontiguousarray(tensors[name])
@@ -90,26 +112,16 @@ def tensor_checksum(tensors: Mapping[str, NDArray[np.generic]]) -> str:
     return digest.hexdigest()
 
 
-def _read(source: Path) -> tuple[dict[str, str], dict[str, NDArray[np.generic]]]:
-    if not source.is_file():
-        raise FileNotFoundError(f"There is no controller file {str(source)!r}.")
-    try:
-        with safe_open(source, framework="numpy") as file:
-            return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ValueError(f"{str(source)!r} is truncated or not a safetensors file ({error}).") from error
-
-
 def _check_format(source: Path, metadata: Mapping[str, str]) -> None:
     if metadata.get("format") != FORMAT:
         raise ValueError(
             f"{str(source)!r} is a safetensors file but not a controller: its 'format' is "
             f"{metadata.get('format')!r}, expected {FORMAT!r}."
         )
-    if metadata.get("format_version") != FORMAT_VERSION:
+    if metadata.get("format_version") not in (FIRST_VERSION, FORMAT_VERSION):
         raise ValueError(
             f"{str(source)!r} has controller format version {metadata.get('format_version')!r}; "
-            f"this version of the package reads {FORMAT_VERSION!r}."
+            f"this version of the package reads {FIRST_VERSION!r} and {FORMAT_VERSION!r}."
         )
 
 
@@ -118,6 +130,8 @@ def _parsed_info(metadata: Mapping[str, str]) -> ControllerInfo:
     for name in ("env_settings", "results"):
         if not isinstance(values[name], dict):
             raise ValueError(f"its {name!r} must be a JSON object, got {metadata[name]!r}.")
+    if not (values["seed"] is None or type(values["seed"]) is int):
+        raise ValueError(f"its 'seed' must be an integer or null, got {metadata['seed']!r}.")
     return ControllerInfo(
         policy=metadata["policy"],
         preset=metadata["preset"],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -27,8 +27,8 @@ class WorkerDiedError(RuntimeError):
 
 def run_tasks(
     function: Callable[[Task], Result], tasks: Sequence[Task], backend: str = "local", jobs: int = -1
-) -> Iterator[Result]:
-    """Return an iterator over ``function(task)`` of every task, each as soon as it is done.
+) -> Generator[Result, None, None]:
+    """Return a generator of ``function(task)`` of every task, each as soon as it is done.
 
     Args:
         function: A module-level function.
@@ -42,7 +42,7 @@ def run_tasks(
     return run(function, tasks, jobs)
 
 
-def _run_local(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
+def _run_local(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Generator[Result, None, None]:
     workers = min(cpu_count() if jobs == -1 else jobs, len(tasks))
     if workers <= 1:
         yield from map(function, tasks)
@@ -55,7 +55,7 @@ def _run_local(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: 
         raise WorkerDiedError(f"A worker process died ({_first_line(error)})") from error
 
 
-def _run_dask(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
+def _run_dask(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Generator[Result, None, None]:
     """Compute on the scheduler named by DASK_SCHEDULER_ADDRESS, or on a local cluster of processes.
 
     NOTE: not through joblib's Dask backend, which waits for ever once a worker has died for good.
@@ -63,6 +63,10 @@ def _run_dask(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
     distributed = _import_extra("distributed", "dask")
     cluster = None
     if address := os.environ.get("DASK_SCHEDULER_ADDRESS"):
+        if jobs != -1:
+            raise ValueError(
+                f"`jobs` must be -1 on the cluster of DASK_SCHEDULER_ADDRESS, whose size is its own, got {jobs}."
+            )
         client = distributed.Client(address, set_as_default=False)
     else:
         workers = cpu_count() if jobs == -1 else jobs
@@ -81,7 +85,7 @@ def _run_dask(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: i
             cluster.close()
 
 
-def _run_ray(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Iterator[Result]:
+def _run_ray(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Generator[Result, None, None]:
     """Compute on the cluster named by RAY_ADDRESS ("auto" on one of its nodes), or on a local one.
 
     NOTE: not through Ray's joblib backend, which cannot stream results and so would lose all chunks of a
@@ -112,7 +116,11 @@ def _run_ray(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: in
             ray.shutdown()
 
 
-BACKENDS: dict[str, Callable[..., Iterator[Any]]] = {"local": _run_local, "dask": _run_dask, "ray": _run_ray}
+BACKENDS: dict[str, Callable[..., Generator[Any, None, None]]] = {
+    "local": _run_local,
+    "dask": _run_dask,
+    "ray": _run_ray,
+}
 
 
 def _import_extra(module: str, extra: str) -> ModuleType:

@@ -17,10 +17,10 @@ from matplotlib.typing import LineStyleType
 
 from de_gym.arrays import FloatArray
 from de_gym.evaluation.comparison import Comparison
+from de_gym.evaluation.paper import function_label
 from de_gym.evaluation.parameters import NUM_CLUSTERS, ParameterTrace
 from de_gym.evaluation.results import Convergence, MethodResults, Results, method_label
 from de_gym.evaluation.statistics import runtime_distribution, runtimes
-from de_gym.evaluation.tables import function_name
 
 TARGETS = np.logspace(2, -8, 51)
 """Errors whose first crossing makes the runtime distribution, from coarse to solved."""
@@ -104,17 +104,12 @@ def score_bars(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
             printed = [comparison.paper_scores[methods[place].name] for place in known]
             axes.plot(printed, known, "D", color=theme.background, markeredgecolor=theme.text, label="in the paper")
             axes.legend(frameon=False, loc="upper right")
-        for place, method in enumerate(methods):
-            end = max(scores[place], comparison.paper_scores.get(method.name, 0.0))
-            offset = 4 if end == scores[place] else 9  # room for the diamond
-            text = f"{scores[place]:.2f}"
-            axes.annotate(text, (end, place), xytext=(offset, 0), textcoords="offset points", va="center", size=8)
-        axes.set_yticks(places, [method.label for method in methods])
-        axes.set_xlabel(
-            "average performance score (number of methods that are significantly better; smaller is better)"
-        )
+        # Not at the end of a bar, where the paper's diamond may stand, or seem to be what the number belongs to.
+        names = [f"{method.label}   {score:.2f}" for method, score in zip(methods, scores, strict=True)]
+        axes.set_yticks(places, names)
+        axes.set_xlabel("average performance score: how many methods are significantly better")
         axes.grid(axis="y", visible=False)
-        axes.set_xlim(0, 1.08 * max([1.0, *scores, *comparison.paper_scores.values()]))
+        axes.set_xlim(0, 1.03 * max([1.0, *scores, *comparison.paper_scores.values()]))
     return picture.getvalue()
 
 
@@ -156,7 +151,7 @@ def convergence_curves(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
                 if method.name == results.reference:
                     axes.fill_between(grid, lower, upper, color=style["color"], alpha=0.15, linewidth=0)
             axes.set(xscale="log", yscale="log")
-            axes.set_title(function_name(comparison, index), size=9, pad=3)
+            axes.set_title(function_label(results.protocol.suite, functions[index]), size=9, pad=3)
             axes.tick_params(labelsize=7)
             axes.yaxis.set_major_locator(matplotlib.ticker.LogLocator(numticks=5))
             axes.minorticks_off()

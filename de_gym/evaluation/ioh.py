@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
-import de_gym
 from de_gym.arrays import FloatArray
-from de_gym.evaluation.results import Convergence, MethodResults, Results
+from de_gym.evaluation.protocol import Protocol
+from de_gym.evaluation.results import Convergence, MethodResults
+from de_gym.version import __version__
 
 
-def export_ioh(results: Results, folder: str | Path) -> list[Path]:
+def export_ioh(methods: Sequence[MethodResults], protocol: Protocol, folder: str | Path) -> list[Path]:
     """Write the convergence of all methods that have it, and return the JSON files, one per method and function.
 
     Values are errors. The record holds what is known after whole generations, so a run's first row, evaluation 1,
@@ -18,20 +20,19 @@ def export_ioh(results: Results, folder: str | Path) -> list[Path]:
     recorded improvement, and one for the end of the run. Methods without a convergence record are left out.
     """
     written = []
-    for method in results.methods:
+    for method in methods:
         if method.convergence is None or method.evaluations is None:
             continue
-        for index in range(len(results.protocol.functions)):
-            written.append(_export_function(results, method, method.convergence, index, Path(folder)))
+        for index in range(len(protocol.functions)):
+            written.append(_export_function(protocol, method, method.convergence, index, Path(folder)))
     if not written:
         raise ValueError("There is nothing to export: no method has a record of its convergence.")
     return written
 
 
 def _export_function(
-    results: Results, method: MethodResults, convergence: Convergence, index: int, folder: Path
+    protocol: Protocol, method: MethodResults, convergence: Convergence, index: int, folder: Path
 ) -> Path:
-    protocol = results.protocol
     number = protocol.functions[index]
     name = f"{protocol.suite}_f{number}"
     place = folder / method.name
@@ -51,7 +52,7 @@ def _export_function(
         "function_id": number,
         "function_name": name,
         "maximization": False,
-        "algorithm": {"name": method.label, "info": f"de_gym {de_gym.__version__}"},
+        "algorithm": {"name": method.label, "info": f"de_gym {__version__}"},
         "experiment_attributes": [{"seed": str(protocol.seed)}],
         "attributes": ["evaluations", "raw_y"],
         "scenarios": [{"dimension": protocol.dimension, "path": data.as_posix(), "runs": runs}],

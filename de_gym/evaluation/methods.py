@@ -1,9 +1,10 @@
-"""What can be compared: baselines and controllers, by name, as methods that a runner can send to its workers."""
+"""What can be compared: algorithms and controllers, by name, as methods that a runner can send to its workers."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -11,29 +12,27 @@ from pathlib import Path
 
 import numpy as np
 
-from de_gym.baselines.reproduce import CONFIGURATIONS
 from de_gym.controllers import (
     ConstantController,
-    ControlledDE,
     Controller,
     RandomController,
     RecurrentController,
+    ResidualController,
     available,
     load,
 )
-from de_gym.controllers.controlled import process_settings
 from de_gym.controllers.storage import tensor_checksum
 from de_gym.envs.settings import default_population_size
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.protocol import Protocol
-from de_gym.optimizers import Optimizer, run
+from de_gym.optimizers import METHODS, AdaptiveDE, ControlledDE, Optimizer, process_settings, run
 from de_gym.optimizers.records import RunResult
 from de_gym.optimizers.running import ParameterRecorder
 from de_gym.problems import Problem
 from de_gym.registry import unknown_name_message
 
-ALGORITHMS = CONFIGURATIONS
-"""The nine algorithms of the paper, and jSO with the constants that the paper's table gives it."""
+ALGORITHMS = METHODS
+"""Every algorithm of the registry, those of other packages included where they are installed."""
 
 _CONSTANT = re.compile(r"constant(?:=([0-9]*\.?[0-9]+),([0-9]*\.?[0-9]+))?")
 _DEFAULT_CONSTANTS = ("0.5", "0.9")
@@ -101,9 +100,27 @@ def make_methods(
         protocol: The rules of the comparison.
         population_size: Individuals N of all controllers, the paper's for the dimension by default. A controller
             that was trained for another number is refused.
+
+    Warns where a controller was trained in another number of dimensions.
     """
     size = default_population_size(protocol.dimension) if population_size is None else population_size
-    return [_make_method(name, size) for name in names]
+    methods = [_make_method(name, size) for name in names]
+    for method in methods:
+        trained = method.settings.get("trained_dimension")
+        if trained not in (None, protocol.dimension):
+            warnings.warn(
+                f"Controller {method.name!r} was trained in {trained} dimensions and is run in {protocol.dimension}.",
+                stacklevel=2,
+            )
+    return methods
+
+
+def every_method(protocol: Protocol) -> list[str]:
+    """Return the names of all that the package can run under a protocol without further choices."""
+    size = default_population_size(protocol.dimension)
+    controllers = [name for name in available() if load(name).population_size in (None, size)]
+    own = [name for name, method in ALGORITHMS.items() if method.package is None]
+    return [*own, "random", "constant", *controllers]
 
 
 def _make_method(name: str, size: int) -> OptimizerMethod:
@@ -118,6 +135,8 @@ def _make_method(name: str, size: int) -> OptimizerMethod:
     source, deterministic = name.removesuffix(_MEAN), name.endswith(_MEAN)
     if source in available() or source.endswith(".safetensors"):
         controller = load(source, population_size=size, deterministic=deterministic)
+        if isinstance(controller, ResidualController):
+            return residual_method(_short_name(source), controller)
         return controller_method(_short_name(source) + "-mean" * deterministic, controller)
     choices = [*ALGORITHMS, "random", "constant", "constant=F,CR", *available(), "FILE.safetensors"]
     raise ValueError(unknown_name_message("method", name, choices))
@@ -153,12 +172,24 @@ def controller_method(
     return OptimizerMethod(name, ControlledDE(controller), settings)
 
 
+def residual_method(name: str, controller: ResidualController) -> OptimizerMethod:
+    """Return a residual controller as a method, in the algorithm whose rules it adjusts."""
+    settings = {
+        "kind": "controller",
+        "controller": "ResidualController",
+        "training": dict(controller.info),
+        "weights_sha256": tensor_checksum({"weights": controller.weights, "size_weights": controller.size_weights}),
+    }
+    return OptimizerMethod(name, AdaptiveDE(controller=controller), settings)
+
+
 def _origin(controller: RecurrentController) -> dict[str, object]:
     """Return what distinguishes a trained controller from others."""
     return {
         "paper_counterpart": "lde",
         "preset": controller.info.preset,
         "training_seed": controller.info.seed,
+        "trained_dimension": controller.info.env_settings.get("dimension"),
         "cell_size": controller.cell_size,
         "deterministic": controller.deterministic,
         "weights_sha256": tensor_checksum(controller.tensors),

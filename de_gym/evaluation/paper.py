@@ -87,13 +87,13 @@ def paper_scores(table: str) -> dict[str, float]:
     return {row["algorithm"]: float(row["aps"]) for row in _read("paper_rankings.csv") if row["table"] == table}
 
 
-def paper_function_name(suite: str, number: int) -> str:
-    """Return the paper's name of a function: CEC'17 without its second function is renumbered F1 to F29.
+def function_label(suite: str, number: int) -> str:
+    """Return a function's official number, in brackets the paper's where it is another: CEC'17 without its second.
 
-    >>> paper_function_name("cec2017", 30), paper_function_name("cec2017", 1), paper_function_name("cec2013", 21)
-    ('F29', 'F1', 'f21')
+    >>> function_label("cec2017", 30), function_label("cec2017", 1), function_label("cec2013", 21)
+    ('f30 (F29)', 'f1', 'f21')
     """
-    return f"{'f' if suite == 'cec2013' else 'F'}{paper_number(suite, number)}"
+    return f"f{number} (F{paper_number(suite, number)})" if suite == "cec2017" and number > 2 else f"f{number}"
 
 
 @cache

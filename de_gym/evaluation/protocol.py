@@ -11,6 +11,9 @@ import numpy as np
 
 from de_gym.arrays import IntArray
 
+SEED_RULE = "SeedSequence(seed, spawn_key=(crc32(table), function, run))"
+"""How the seed of a run follows from the root seed; ``table`` is the protocol's name, such as "cec2017-10d"."""
+
 
 @dataclass(frozen=True)
 class Protocol:
@@ -56,6 +59,17 @@ class Protocol:
         return 10_000 * self.dimension if self.max_evaluations is None else self.max_evaluations
 
     @property
+    def limits(self) -> dict[str, object]:
+        """What runs must have in common to be compared: the suite, and how long each of them lasts."""
+        return {
+            "suite": self.suite,
+            "dimension": self.dimension,
+            "max_evaluations": self.budget,
+            "max_generations": self.max_generations,
+            "target_error": self.target_error,
+        }
+
+    @property
     def grid(self) -> IntArray:
         """Evaluation counts at which convergence is recorded: evenly spaced, and on a log scale from 1 on."""
         early = np.rint(np.geomspace(1, self.budget, 61)).astype(np.int64)
@@ -69,15 +83,15 @@ class Protocol:
             name += f"-{self.max_evaluations}e"
         return name if self.max_generations is None else f"{name}-{self.max_generations}g"
 
-    def run_seeds(self, function: int, runs: Iterable[int], method: str) -> list[np.random.SeedSequence]:
-        """Return the seed sequence of every run in ``runs``.
+    def run_seeds(self, function: int, runs: Iterable[int]) -> list[np.random.SeedSequence]:
+        """Return the seed sequence of every run in ``runs``, by ``SEED_RULE``.
 
-        A run's sequence is spawned from the root seed by the key (suite, dimension, function, run, method), the two
-        names as their CRC-32, so a result depends on nothing but that key: not on how many runs, functions or methods
-        there are, nor on which process computes it.
+        A result depends on nothing but that key: not on how many runs, functions or methods there are, on which process
+        computes it, or on a method's name. Runs of different methods are paired: where they draw as many points, they
+        begin with the same ones.
         """
-        place = (crc32(self.suite.encode()), self.dimension, function)
-        return [np.random.SeedSequence(self.seed, spawn_key=(*place, run, crc32(method.encode()))) for run in runs]
+        place = crc32(self.table.encode())
+        return [np.random.SeedSequence(self.seed, spawn_key=(place, function, run)) for run in runs]
 
     def with_runs(self, num_runs: int) -> Protocol:
         """Return the same rules with another number of runs."""
@@ -95,6 +109,10 @@ PROTOCOLS = {
     "paper-cec17-30d": Protocol("cec2017", 30, _CEC2017),
     "small-cec17-10d": Protocol("cec2017", 10, _CEC2017, max_evaluations=2_500),
     "small-cec17-30d": Protocol("cec2017", 30, _CEC2017, max_evaluations=7_500),
+    "ladder-cec17-10d": Protocol("cec2017", 10, _CEC2017),
+    "ladder-cec17-30d": Protocol("cec2017", 30, _CEC2017),
+    "ladder-cec17-50d": Protocol("cec2017", 50, _CEC2017),
 }
-"""The paper's tables, where ``T`` ends every run after the 50 generations of a training episode; and CEC'17 with 250
-evaluations per coordinate, for functions that are expensive."""
+"""The paper's tables, where ``T`` ends every run after the 50 generations of a training episode; CEC'17 with 250
+evaluations per coordinate, for functions that are expensive; and the rules of the CEC'17 competition, to compare with
+everything there is. Protocols of the same rules share seeds and stored results."""

@@ -1,7 +1,7 @@
-"""The project's results from the raw files in the package: ``python -m de_gym.evaluation.published``.
+"""The project's results from the stored errors: ``python -m de_gym.evaluation.published``, in the repository.
 
 It rewrites the results section of the README in the current folder, and writes the long form, with a report of every
-table, to ``results/published``. Nothing is run: every number follows from a file that comes with the package.
+table, to ``results/published``. Nothing is run: every number follows from a file in ``results/`` or ``studies/``.
 """
 
 from __future__ import annotations
@@ -14,25 +14,22 @@ from pathlib import Path
 
 import tyro
 
-from de_gym.controllers import default_name
 from de_gym.evaluation.figures import score_bars
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.report import write_report
 from de_gym.evaluation.results import MethodResults, Results
 from de_gym.evaluation.score_tables import (
-    ABLATIONS,
-    CELL_SIZES,
-    ablations_table,
-    cell_errors_table,
-    cell_sizes_table,
+    algorithms_table,
+    all_errors_table,
     compare_alone,
-    controllers_table,
-    errors_table,
-    ranking_table,
+    errors_by_cells_table,
     returns_table,
     stored_methods,
+    studies,
+    study_table,
     title,
 )
+from de_gym.evaluation.table import to_markdown
 
 BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 """What the generated section of the README stands between."""
@@ -42,6 +39,15 @@ README_TABLES = {
     30: ("paper-cec17-30d", "small-cec17-30d", "paper-cec13-30d"),
 }
 """Protocols of the README's tables, by number of dimensions."""
+
+
+MAIN_CONTROLLERS = {
+    (10, True): "short-10d",
+    (10, False): "long-10d",
+    (30, True): "short-30d",
+    (30, False): "quick-30d",
+}
+"""The recurrent controller that tables show beside the algorithms, by dimension and whether runs are short."""
 
 
 @dataclass(frozen=True)
@@ -65,23 +71,23 @@ def readme_section() -> str:
     for dimension, names in README_TABLES.items():
         protocols = [PROTOCOLS[name] for name in names if stored_methods(PROTOCOLS[name])[1]]
         if protocols:
-            parts += [f"**{dimension} dimensions**, score (place):", *_scores(protocols)]
+            parts += [f"**{dimension} dimensions**, score (place, = where it is shared):", *_scores(protocols)]
     return "\n\n".join([*parts, *_returns()])
 
 
 def long_form(folder: Path) -> str:
     """Return the long form, after writing a report of every table into a folder of its own in ``folder``."""
-    parts = ["# Results", "Every number follows from the raw errors in the package.", *_returns()]
-    for name, protocol in PROTOCOLS.items():
+    parts = ["# Results", "Every number follows from the stored errors.", *_returns()]
+    for name in (name for names in README_TABLES.values() for name in names):
+        protocol = PROTOCOLS[name]
         algorithms, controllers = stored_methods(protocol)
         if not controllers:
             continue
-        parts += [f"## {title(protocol)}", *_scores([protocol]), "Mean errors (deviations):", errors_table(protocol)]
+        parts += [f"## {title(protocol)}", *_scores([protocol]), "Mean errors (deviations):"]
+        parts.append(to_markdown(all_errors_table(protocol)))
         if name == "paper-cec13-10d":
-            parts += [
-                "The paper's study of the number of cells, mean errors (deviations):",
-                cell_errors_table(protocol),
-            ]
+            parts.append("The paper's study of the number of cells, mean errors (deviations):")
+            parts.append(to_markdown(errors_by_cells_table(protocol)))
         results = Results(protocol, (*controllers, *algorithms), reference=_main_controller(protocol).name)
         write_report(results, folder / name, command="python -m de_gym.evaluation.published")
         parts.append(f"[All methods together]({name}/report.html)")
@@ -90,27 +96,25 @@ def long_form(folder: Path) -> str:
 
 def _scores(protocols: Sequence[Protocol]) -> list[str]:
     """Return every controller's scores, and those of the algorithms beside one of them on CEC'17."""
-    names = {method.name for protocol in protocols for method in stored_methods(protocol)[1]}
-    parts = [controllers_table(protocols)]
-    if len(names & set(ABLATIONS)) > 1:
-        parts.append(ablations_table(protocols))
-    if len(names & set(CELL_SIZES.values())) > 1:
-        parts.append(cell_sizes_table(protocols))
+    tables = [study_table(protocols, study) for study in studies()]
+    # A single row is no study.
+    parts = [to_markdown(content) for content in tables if len(content.rows) > 1]
     for protocol in protocols:
         if protocol.suite == "cec2017" or len(protocols) == 1:
             learned = _main_controller(protocol).name
-            parts += [f"The algorithms beside `{learned}`, {title(protocol)}:", ranking_table(protocol, learned)]
+            parts.append(f"The algorithms beside `{learned}`, {title(protocol)}:")
+            parts.append(to_markdown(algorithms_table(protocol, learned)))
     return parts
 
 
 def _returns() -> list[str]:
-    return ["**Returns** of an episode, mean over 51 seeds per function:", returns_table()]
+    return ["**Returns** of an episode, mean over 51 seeds per function:", to_markdown(returns_table())]
 
 
 def _main_controller(protocol: Protocol) -> MethodResults:
-    """Return the controller that is taken by default under a protocol, or the first where that one is not stored."""
+    """Return the recurrent controller made for the protocol's length of run, or the first where it is not stored."""
     controllers = stored_methods(protocol)[1]
-    chosen = default_name(protocol.dimension, protocol.budget)
+    chosen = MAIN_CONTROLLERS[protocol.dimension, protocol.budget < 1000 * protocol.dimension]
     return next((method for method in controllers if method.name == chosen), controllers[0])
 
 

@@ -6,6 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from de_gym.evaluation.comparison import Z_LIMIT, Comparison, compare
+from de_gym.evaluation.comparison_tables import (
+    errors_table,
+    paper_table,
+    ranking_table,
+    records_table,
+    run_length,
+    suite_title,
+)
 from de_gym.evaluation.figures import (
     DARK,
     LIGHT,
@@ -15,20 +23,11 @@ from de_gym.evaluation.figures import (
     runtime_curves,
     score_bars,
 )
-from de_gym.evaluation.html import Picture, report_html
-from de_gym.evaluation.latex import errors_latex, paper_latex, ranking_latex
+from de_gym.evaluation.page import Picture, report_html
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.results import Results
-from de_gym.evaluation.tables import (
-    best_methods,
-    errors_csv,
-    function_name,
-    markdown_table,
-    ranking_csv,
-    scientific,
-    suite_title,
-    z_text,
-)
+from de_gym.evaluation.table import to_csv, to_latex, to_markdown
+from de_gym.files import remove_abandoned, replacing
 
 
 def write_report(
@@ -55,18 +54,17 @@ def write_report(
     files: dict[str, str | bytes] = {
         "report.html": report_html(comparison, headline, list(pictures.values()), command),
         "summary.md": _summary(comparison, headline, list(pictures), command),
-        "tables/errors.csv": errors_csv(comparison),
-        "tables/ranking.csv": ranking_csv(comparison),
-        "tables/errors.tex": errors_latex(comparison),
-        "tables/ranking.tex": ranking_latex(comparison),
+        "tables/errors.csv": to_csv(records_table(comparison)),
+        "tables/ranking.csv": to_csv(ranking_table(comparison)),
+        **_latex_tables(comparison),
         **{f"figures/{name}.png": picture.light for name, picture in pictures.items()},
     }
-    if comparison.paper:
-        files["tables/paper.tex"] = paper_latex(comparison)
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        remove_abandoned(path.parent, path.name)
+        with replacing(path) as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
     return folder / "report.html"
 
 
@@ -74,14 +72,10 @@ def headline_sentences(comparison: Comparison) -> list[str]:
     """Return the main results in words."""
     results = comparison.results
     reference, protocol = results.reference_results, results.protocol
-    ranking = [method.name for method in comparison.ranking]
     sentences = [
         f"{_count(len(results.methods), 'method')} on {_count(len(protocol.functions), 'function')} of "
-        f"{suite_title(protocol.suite)}, dimension {protocol.dimension}, {_runs_text(results)} runs each.",
-        f"{reference.label} has rank {ranking.index(reference.name) + 1} of {len(ranking)} by average performance "
-        f"score ({comparison.scores[reference.name]:.2f}); first is {comparison.ranking[0].label} "
-        f"({comparison.scores[ranking[0]]:.2f}), last {comparison.ranking[-1].label} "
-        f"({comparison.scores[ranking[-1]]:.2f}).",
+        f"{suite_title(protocol.suite)}, dimension {protocol.dimension}, {_count(reference.num_runs, 'run')} each.",
+        _place_sentence(comparison),
     ]
     shown = [method for method in results.compared if method.name in ("random", "constant")]
     for method in shown:
@@ -97,6 +91,23 @@ def headline_sentences(comparison: Comparison) -> list[str]:
             f"{', '.join(agreeing)}."
         )
     return sentences
+
+
+def _place_sentence(comparison: Comparison) -> str:
+    """Return the reference's place, and who is first and last; a place that is shared is said to be."""
+    reference, scores = comparison.results.reference_results, comparison.scores
+    own, best, worst = scores[reference.name], min(scores.values()), max(scores.values())
+
+    def holders(score: float) -> str:
+        return " and ".join(method.label for method in comparison.ranking if scores[method.name] == score)
+
+    sharing = [method.label for method in comparison.results.compared if scores[method.name] == own]
+    sentence = f"{reference.label} has place {comparison.place(reference.name)} of {len(scores)}"
+    sentence += f", shared with {' and '.join(sharing)}," if sharing else ""
+    sentence += f" by average performance score ({own:.2f})"
+    sentence += f"; first is {holders(best)} ({best:.2f})" if best < own else ""
+    sentence += f"; last is {holders(worst)} ({worst:.2f})" if worst > own else ""
+    return f"{sentence}."
 
 
 def _pictures(comparison: Comparison, traces: Sequence[ParameterTrace], traced_function: str) -> dict[str, Picture]:
@@ -139,63 +150,36 @@ def _draw(title: str, caption: str, draw: Callable[[Theme], bytes]) -> Picture:
 def _summary(comparison: Comparison, headline: Sequence[str], pictures: Sequence[str], command: str) -> str:
     """Return the report as Markdown."""
     results = comparison.results
-    columns = [results.reference_results, *results.compared]
     parts = [
         f"# {suite_title(results.protocol.suite)}, n = {results.protocol.dimension}",
         "\n".join(f"- {sentence}" for sentence in headline),
         *([f"Made by `{command}`."] if command else []),
         "## Ranking",
-        markdown_table(
-            ["method", "APS", "APS, paper", "Friedman rank", "p (Holm)", "+/~/-", f"|z| <= {Z_LIMIT}"],
-            _ranking_rows(comparison),
-        ),
-        f'"+" counts functions on which a method is significantly better than {results.reference_results.label}.',
-        "## Mean errors",
-        markdown_table(["function", *(method.label for method in columns)], _error_rows(comparison)),
+        to_markdown(ranking_table(comparison)),
+        "## Mean errors (deviations)",
+        f'"+": significantly better than {results.reference_results.label}, "~": similar, "-": worse.',
+        to_markdown(errors_table(comparison)),
     ]
     if comparison.paper:
-        header = ["function", *(f"{results[name].label} z" for name in comparison.paper)]
-        parts += ["## Distance from the paper's means in standard errors", markdown_table(header, _z_rows(comparison))]
+        parts += ["## Beside the paper, distances z in standard errors", to_markdown(paper_table(comparison))]
     parts += ["## Pictures", "\n".join(f"![{name}](figures/{name}.png)" for name in pictures)]
     return "\n\n".join(parts) + "\n"
 
 
-def _ranking_rows(comparison: Comparison) -> list[list[str]]:
-    rows = []
-    for method in comparison.ranking:
-        name, rank = method.name, comparison.mean_rank(method.name)
-        paper, p_value = comparison.paper_scores.get(name), comparison.holm.get(name)
-        row = [method.label, f"{comparison.scores[name]:.3f}", "" if paper is None else f"{paper:.3f}"]
-        row += ["" if rank is None else f"{rank:.2f}", "" if p_value is None else f"{p_value:.2g}"]
-        row.append(str(comparison.counts[name]) if name in comparison.counts else "reference")
-        row.append(f"{comparison.within_limit(name)} of {len(method.errors)}" if name in comparison.z_scores else "")
-        rows.append(row)
-    return rows
-
-
-def _error_rows(comparison: Comparison) -> list[list[str]]:
-    results, rows = comparison.results, []
-    for index in range(len(results.protocol.functions)):
-        best, row = best_methods(comparison, index), [function_name(comparison, index)]
-        for method in [results.reference_results, *results.compared]:
-            mean = scientific(method.summary.mean[index])
-            mark = comparison.marks[method.name][index] if method.name in comparison.marks else ""
-            row.append(f"{f'**{mean}**' if method.name in best else mean} {mark}".strip())
-        rows.append(row)
-    return rows
-
-
-def _z_rows(comparison: Comparison) -> list[list[str]]:
-    return [
-        [function_name(comparison, index), *(z_text(float(z[index])) for z in comparison.z_scores.values())]
-        for index in range(len(comparison.results.protocol.functions))
-    ]
+def _latex_tables(comparison: Comparison) -> dict[str, str]:
+    """Return the files of LaTeX."""
+    protocol, reference = comparison.results.protocol, comparison.results.reference_results.label
+    caption = f"{suite_title(protocol.suite)}, n = {protocol.dimension}, {run_length(protocol)}."
+    marks = "+, ≈, -: significantly better than, similar to and worse than"
+    files = {
+        "errors": to_latex(errors_table(comparison), f"{caption} Mean errors (deviations); {marks} {reference}.", 5),
+        "ranking": to_latex(ranking_table(comparison), f"{caption} Ranking by average performance score (APS)."),
+    }
+    if comparison.paper:
+        means = f"{caption} Our means beside the paper's; z in standard errors, 0 within rounding."
+        files["paper"] = to_latex(paper_table(comparison), means, 9)
+    return {f"tables/{name}.tex": text for name, text in files.items()}
 
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _runs_text(results: Results) -> str:
-    numbers = sorted({method.num_runs for method in results.methods})
-    return " to ".join(str(number) for number in dict.fromkeys([numbers[0], numbers[-1]]))

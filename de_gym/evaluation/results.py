@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from de_gym import __version__
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.baselines.stored import RESULTS_DIRECTORY, StoredResults, read_results, results_name, write_results
+from de_gym.evaluation.array_files import DamagedFileError
 from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import LABELS
-from de_gym.evaluation.protocol import Protocol
-from de_gym.evaluation.statistics import Summary, summarize
-from de_gym.evaluation.store import DamagedChunkError, ResultStore
+from de_gym.evaluation.protocol import SEED_RULE, Protocol
+from de_gym.evaluation.result_files import RESULTS, StoredRuns, add_runs, read_runs
+from de_gym.evaluation.statistics import Summary, round_significant, summarize
+from de_gym.evaluation.store import ResultStore
+from de_gym.version import __version__
 
 RUN_HERE, SHIPPED = "this evaluation", "shipped with the package"
 """Where a method's results come from."""
@@ -42,6 +43,7 @@ class MethodResults:
         convergence: The errors along the runs, or None where they were not kept.
         origin: Where the numbers come from, for the report.
         settings: The method's settings.
+        making: Root seed, the rule by which a run's seed follows from it, and the version of the package.
     """
 
     name: str
@@ -50,6 +52,7 @@ class MethodResults:
     convergence: Convergence | None = None
     origin: str = RUN_HERE
     settings: Mapping[str, object] = field(default_factory=dict)
+    making: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -67,6 +70,21 @@ class MethodResults:
         """Runs per function."""
         return int(self.errors.shape[1])
 
+    def part(self, rows: Sequence[int], num_runs: int) -> MethodResults:
+        """Return the first runs on some of the functions."""
+        chosen = np.ix_(rows, range(num_runs))
+        curves = self.convergence
+        return replace(
+            self,
+            errors=self.errors[chosen],
+            evaluations=None if self.evaluations is None else self.evaluations[chosen],
+            convergence=None if curves is None else Convergence(curves.grid, curves.errors[chosen]),
+        )
+
+    def rounded(self, digits: int) -> MethodResults:
+        """Return the results with errors of so many significant digits."""
+        return replace(self, errors=round_significant(self.errors, digits))
+
     @cached_property
     def summary(self) -> Summary:
         """Mean, deviation, median, best and worst per function."""
@@ -79,7 +97,8 @@ class Results:
 
     Attributes:
         protocol: The common rules.
-        methods: At least one method; names are distinct.
+        methods: At least one method; names are distinct, and all have equally many runs: more of them alone make more
+            differences significant. See ``equal_runs``.
         reference: The method that all others are compared with by rank-sum tests.
     """
 
@@ -93,6 +112,9 @@ class Results:
             raise ValueError(f"Methods need distinct names, got {', '.join(names)}.")
         if self.reference not in names:
             raise ValueError(f"The reference must be one of the methods {', '.join(names)}, got {self.reference!r}.")
+        if len({method.num_runs for method in self.methods}) > 1:
+            counts = ", ".join(f"{method.num_runs} of {method.name}" for method in self.methods)
+            raise ValueError(f"Methods need equally many runs to be compared, got {counts}.")
         for method in self.methods:
             if len(method.errors) != len(self.protocol.functions):
                 raise ValueError(
@@ -114,6 +136,12 @@ class Results:
         return next(method for method in self.methods if method.name == name)
 
 
+def equal_runs(methods: Sequence[MethodResults], at_most: int) -> tuple[MethodResults, ...]:
+    """Return the methods with as many runs as the one with the fewest has, the first of each."""
+    num_runs = min(at_most, *(method.num_runs for method in methods))
+    return tuple(method.part(range(len(method.errors)), num_runs) for method in methods)
+
+
 def method_label(name: str) -> str:
     """Return what tables print for a method: the paper's name where it has one.
 
@@ -129,58 +157,32 @@ def load_results(store: ResultStore, names: Sequence[str] | None = None) -> list
     return [_load_method(store, name, settings.get(name, {})) for name in (settings if names is None else names)]
 
 
-def shipped_results(protocol: Protocol) -> list[MethodResults]:
-    """Return the raw results that come with the package: the compared algorithms, then controllers by name.
+def shipped_results(protocol: Protocol, folders: Sequence[Path] = (RESULTS,)) -> list[MethodResults]:
+    """Return the stored results under a protocol: the compared algorithms, then the others by name.
 
-    A file counts only if it was made under the same limits and holds every function of the protocol. Its settings
-    say how it was made.
+    Methods that lack one of the protocol's functions are left out.
     """
-    prefix, suffix = _file_name(protocol, "*").split("*")
-    files = {path.name[len(prefix) : -len(suffix)]: path for path in RESULTS_DIRECTORY.glob(f"{prefix}*{suffix}")}
+    stored = {name: runs for folder in folders for name, runs in read_runs(protocol, folder).items()}
+    names = [*(name for name in ALGORITHMS if name in stored), *sorted(stored.keys() - ALGORITHMS.keys())]
     found = []
-    for name in [*(name for name in ALGORITHMS if name in files), *sorted(files.keys() - ALGORITHMS.keys())]:
-        stored = read_results(files[name])
-        limits = (stored.metadata.get("max_evaluations"), stored.metadata.get("max_generations"))
-        functions = stored.functions.tolist()
-        if limits == (protocol.budget, protocol.max_generations) and set(protocol.functions) <= set(functions):
-            rows = [functions.index(function) for function in protocol.functions]
-            errors = np.where(stored.errors[rows] < protocol.target_error, 0.0, stored.errors[rows])
-            settings = stored.metadata if name in ALGORITHMS else stored.metadata["settings"]
-            assert isinstance(settings, Mapping)  # a controller's describe the method as those of a store do
-            found.append(MethodResults(name, errors, stored.evaluations[rows], origin=SHIPPED, settings=settings))
+    for name in names:
+        runs = stored[name]
+        if set(protocol.functions) <= set(runs.functions):
+            rows = [runs.functions.index(function) for function in protocol.functions]
+            errors, evaluations = runs.errors[rows], runs.evaluations[rows]
+            method = MethodResults(name, errors, evaluations, None, SHIPPED, runs.settings, runs.making)
+            found.append(method)
     return found
 
 
-def _file_name(protocol: Protocol, name: str) -> str:
-    return results_name(protocol.suite, protocol.dimension, name, protocol.max_generations, protocol.budget)
-
-
-def export_raw(results: Results, folder: str | Path) -> list[Path]:
-    """Write the errors of every method of this evaluation in the form in which the package ships them.
-
-    The files are what ``shipped_results`` reads; their names are those of ``results_name``.
-    """
-    protocol = results.protocol
-    rules: dict[str, object] = {
-        "suite": protocol.suite,
-        "dimension": protocol.dimension,
-        "seed": protocol.seed,
-        "max_evaluations": protocol.budget,
-        "max_generations": protocol.max_generations,
-        "target_error": protocol.target_error,
-        "version": __version__,
+def add_to_result_file(methods: Sequence[MethodResults], protocol: Protocol, folder: str | Path) -> Path:
+    """Put the errors of methods into the result file of their protocol in ``folder``, and return its path."""
+    runs = {
+        method.name: StoredRuns(protocol.functions, method.errors, method.evaluations, method.settings, method.making)
+        for method in methods
+        if method.evaluations is not None
     }
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    written = []
-    for method in results.methods:
-        if method.origin != RUN_HERE or method.evaluations is None:
-            continue
-        metadata = {"algorithm": method.name, "num_runs": method.num_runs, **rules, "settings": dict(method.settings)}
-        name = _file_name(protocol, method.name)
-        stored = StoredResults(np.array(protocol.functions), method.errors, method.evaluations, metadata)
-        write_results(Path(folder) / name, stored)
-        written.append(Path(folder) / name)
-    return written
+    return add_runs(protocol, runs, Path(folder))
 
 
 def _load_method(store: ResultStore, name: str, settings: Mapping[str, object]) -> MethodResults:
@@ -197,6 +199,7 @@ def _load_method(store: ResultStore, name: str, settings: Mapping[str, object]) 
         evaluations=stacked["evaluations"].astype(np.int64),
         convergence=Convergence(grid.astype(np.int64), stacked["convergence"].astype(np.float64)),
         settings=settings,
+        making={"seed": store.protocol.seed, "seed_rule": SEED_RULE, "package_version": __version__},
     )
 
 
@@ -209,7 +212,7 @@ def _load_function(store: ResultStore, name: str, function: int) -> dict[str, ND
             continue
         try:
             arrays = store.load(key)
-        except DamagedChunkError as error:
+        except DamagedFileError as error:
             raise ValueError(f"A chunk is damaged, run the evaluation again to replace it: {error}") from error
         by_run.update({run: (arrays, run - key.start) for run in key.runs})
     missing = [run for run in range(num_runs) if run not in by_run]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Protocol as Interface
 
@@ -12,9 +13,10 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from de_gym.arrays import FloatArray
+from de_gym.evaluation.array_files import DamagedFileError
 from de_gym.evaluation.backends import WorkerDiedError, run_tasks
 from de_gym.evaluation.protocol import Protocol
-from de_gym.evaluation.store import ChunkKey, DamagedChunkError, ResultStore
+from de_gym.evaluation.store import ChunkKey, ResultStore
 from de_gym.optimizers.records import RunResult
 from de_gym.problems import Problem, make_suite
 
@@ -24,7 +26,7 @@ class Method(Interface):
 
     @property
     def name(self) -> str:
-        """Its name in the store; also part of its seeds."""
+        """Its name in the store."""
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -59,7 +61,7 @@ def run_methods(
 
     Args:
         methods: Methods with distinct names.
-        store: Where results go.
+        store: Where results go; other evaluations may use it at the same time.
         backend: ``"local"``, ``"dask"`` or ``"ray"``.
         jobs: Number of worker processes; -1 for one per core.
         chunk_size: Runs per chunk. Large chunks compute faster, small ones spread over more workers.
@@ -79,26 +81,31 @@ def run_methods(
         for key in missing_chunks(store, method.name, function, chunk_size)
     ]
     num_runs = sum(len(chunk.key.runs) for chunk in chunks)
-    finished = run_tasks(run_chunk, chunks, backend, jobs)
     done = 0
     try:
-        with tqdm(total=num_runs, unit="run", disable=not progress, smoothing=0.05) as bar:
+        with (
+            closing(run_tasks(run_chunk, chunks, backend, jobs)) as finished,
+            tqdm(total=num_runs, unit="run", disable=not progress, smoothing=0.05) as bar,
+        ):
             for key, arrays in finished:
                 store.save(key, arrays)
                 done += len(key.runs)
                 bar.set_postfix_str(f"{key.method} f{key.function}", refresh=False)
                 bar.update(len(key.runs))
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"Interrupted. {_progress_kept(store, done, num_runs)}") from None
+    except KeyboardInterrupt as interruption:
+        raise type(interruption)(f"Interrupted. {_progress_kept(store, done, num_runs)}") from None
     except WorkerDiedError as error:
         raise WorkerDiedError(f"{error}. {_progress_kept(store, done, num_runs)}") from error
+    except OSError as error:  # a full disk, most of all
+        raise OSError(f"{error.strerror or error}. {_progress_kept(store, done, num_runs)}") from error
+    store.remove_abandoned()
 
 
 def run_chunk(chunk: Chunk) -> tuple[ChunkKey, dict[str, NDArray[np.generic]]]:
     """Return a chunk's key and its arrays; an error below the target counts as 0."""
     protocol, key = chunk.protocol, chunk.key
     problem = make_suite(protocol.suite, protocol.dimension, [key.function])[key.function]
-    seeds = protocol.run_seeds(key.function, key.runs, key.method)
+    seeds = protocol.run_seeds(key.function, key.runs)
     try:
         record = chunk.method.run(problem, seeds, protocol)
     except Exception as error:
@@ -121,7 +128,7 @@ def missing_chunks(store: ResultStore, method: str, function: int, chunk_size: i
             continue
         try:
             store.load(key)
-        except DamagedChunkError as error:
+        except DamagedFileError as error:
             warnings.warn(f"Damaged chunk, computed again: {error}", stacklevel=2)
             store.discard(key)
         else:

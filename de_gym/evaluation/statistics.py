@@ -1,4 +1,4 @@
-"""Statistics of error arrays: summaries, rank-sum marks, performance scores, Friedman ranks, runtime distributions.
+"""Statistics of error arrays: summaries, rank-sum marks, scores, ranks, probabilities, runtime distributions.
 
 Everything here is a pure function. An error array has the runs in its last axis; ``(P, R)`` means P problems
 with R runs each, and the number of runs may differ from method to method. Smaller is better throughout.
@@ -39,6 +39,14 @@ class MarkCounts(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.better}/{self.similar}/{self.worse}"
+
+
+class Probabilities(NamedTuple):
+    """How probable it is that a method is better than another, practically equivalent to it, and worse."""
+
+    better: float
+    equivalent: float
+    worse: float
 
 
 @dataclass(frozen=True)
@@ -202,6 +210,98 @@ def holm(p_values: ArrayLike) -> FloatArray:
     return adjusted
 
 
+def superiority(reference: ArrayLike, compared: ArrayLike) -> FloatArray:
+    """Return per problem the probability that a run of ``compared`` beats one of the reference, ties as half.
+
+    Reference: Vargha and Delaney, "A critique and improvement of the CL common language effect size statistics", 2000.
+    """
+    first, second = _checked_errors(reference)[..., :, None], _checked_errors(compared)[..., None, :]
+    share: FloatArray = ((second < first) + 0.5 * (second == first)).mean(axis=(-2, -1))
+    return share
+
+
+def bayesian_signed_rank(
+    differences: ArrayLike, rope: float, num_samples: int = 50_000, prior_weight: float = 0.5
+) -> Probabilities:
+    """Return the probabilities that a difference is in practice positive, negligible and negative.
+
+    The Bayesian counterpart of Wilcoxon's signed-rank test: a Dirichlet process whose prior is one observation of
+    difference 0. The probabilities are shares of Monte Carlo samples of the posterior, with a fixed seed, in which
+    most pairs of observations (by weight) have a mean above, within or below the region of practical equivalence.
+
+    Args:
+        differences: One number per problem, positive where the method is better.
+        rope: Half the width of the region of practical equivalence.
+        num_samples: Samples of the posterior.
+        prior_weight: Weight of the prior observation; each of the others has 1.
+
+    Reference: Benavoli, Corani, Demsar and Zaffalon, "Time for a change", JMLR 18, 2017, section 4.2.
+    """
+    observed = np.concatenate([[0.0], np.asarray(differences, dtype=np.float64)])
+    sums = observed[:, None] + observed[None, :]
+    regions = np.stack([sums > 2.0 * rope, np.abs(sums) <= 2.0 * rope, sums < -2.0 * rope]).astype(np.float64)
+    concentration = np.concatenate([[prior_weight], np.ones(len(observed) - 1)])
+    weights = np.random.default_rng(0).dirichlet(concentration, num_samples)  # (S, P + 1)
+    shares = np.stack([((weights @ region) * weights).sum(axis=1) for region in regions])  # (3, S)
+    winners = shares == shares.max(axis=0)
+    return Probabilities(*(winners / winners.sum(axis=0)).mean(axis=1).tolist())
+
+
+def u_scores(errors: Sequence[ArrayLike], evaluations: Sequence[ArrayLike] | None = None) -> FloatArray:
+    """Return, per method and problem, in how many pairs one of its runs beats another method's, ties as half: (M, P).
+
+    Of two runs the one with the smaller error is better, and of two that reached the target (error 0), the faster one.
+    This is the Mann-Whitney statistic of each method against all others together; more is better.
+
+    Args:
+        errors: One array (P, R) per method.
+        evaluations: Evaluations of each run, likewise; without them, runs that reached the target are equal.
+
+    Reference: Price, Kumar and Suganthan, "Trial-based dominance for comparing both the speed and accuracy of
+    stochastic optimizers with standard non-parametric tests", 2023; the ranking of the CEC competitions since 2022.
+    """
+    arrays = [np.atleast_2d(_checked_errors(method)) for method in errors]
+    times = [np.zeros_like(array) for array in arrays] if evaluations is None else evaluations
+    owners = np.repeat(np.arange(len(arrays)), [array.shape[1] for array in arrays])
+    scores = np.empty((len(arrays), len(arrays[0])))
+    for problem in range(len(arrays[0])):
+        values = np.concatenate([array[problem] for array in arrays])
+        needed = np.concatenate([np.atleast_2d(np.asarray(time, dtype=np.float64))[problem] for time in times])
+        outcomes = np.stack([values, np.where(values == 0.0, needed, 0.0)], axis=1)
+        places = np.unique(outcomes, axis=0, return_inverse=True)[1].reshape(-1)
+        ranks = stats.rankdata(-places)  # the worst run has rank 1
+        for method, array in enumerate(arrays):
+            num_runs = array.shape[1]
+            scores[method, problem] = ranks[owners == method].sum() - num_runs * (num_runs + 1) / 2
+    return scores
+
+
+def accuracy_and_speed_scores(convergence: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Return the two scores of the CEC'26 competition, per method and problem, each of shape (M, P); more is better.
+
+    All runs of all methods are compared in pairs, a point for the better one and half a point for both in a tie.
+    Accuracy compares final errors. Speed compares when each of the two first reached the worse of both final errors.
+
+    Args:
+        convergence: Best error so far at the points of a common record, one array (P, R, G) per method.
+
+    Reference: rules of the IEEE WCCI/CEC 2026 competition on numerical optimization considering accuracy and speed.
+    """
+    owners = np.repeat(np.arange(len(convergence)), [curves.shape[1] for curves in convergence])
+    scores = np.zeros((2, len(convergence), len(convergence[0])))
+    for problem in range(len(convergence[0])):
+        curves = np.concatenate([method[problem] for method in convergence])  # (N, G), never rising
+        final = curves[:, -1]
+        levels = np.maximum(final[:, None], final[None, :])  # (N, N)
+        # How many points of a curve lie above each level is where it first reaches it.
+        reached = np.stack([(-curve).searchsorted(-level) for curve, level in zip(curves, levels, strict=True)])
+        for kind, (own, other) in enumerate(((final[:, None], final[None, :]), (reached, reached.T))):
+            points = (own < other) + 0.5 * (own == other)
+            np.fill_diagonal(points, 0.0)
+            np.add.at(scores[kind, :, problem], owners, points.sum(axis=1))
+    return scores[0], scores[1]
+
+
 def z_scores(
     summary: Summary, num_runs: int, printed_mean: ArrayLike, printed_std: ArrayLike, printed_runs: int = 51
 ) -> FloatArray:
@@ -238,6 +338,16 @@ def half_unit(printed: ArrayLike, digits: int = 3) -> FloatArray:
     values = np.abs(np.asarray(printed, dtype=np.float64))
     exponent = np.floor(np.log10(np.where(values > 0, values, 1.0)))
     return np.where(values > 0, 0.5 * 10.0 ** (exponent - (digits - 1)), 0.0)
+
+
+def round_significant(values: ArrayLike, digits: int) -> FloatArray:
+    """Return numbers rounded to so many significant digits; numbers that are equal to these become equal.
+
+    >>> round_significant([0.9949590570932898, 0.994959, 0.0, 123456.7], 6).tolist()
+    [0.994959, 0.994959, 0.0, 123457.0]
+    """
+    array = np.asarray(values, dtype=np.float64)
+    return np.array([float(f"{value:.{digits - 1}e}") for value in array.ravel()]).reshape(array.shape)
 
 
 def runtimes(convergence: FloatArray, grid: FloatArray, targets: FloatArray) -> FloatArray:

@@ -2,40 +2,37 @@
 
 Layout::
 
-    settings.json                                  the protocol, the package version and every method's settings
-    chunks/<method>/f<function>_<start>-<stop>.npz the arrays of runs start .. stop - 1
+    settings.json                                       the protocol and the package version
+    methods/<method>/settings.json                      the method's settings
+    methods/<method>/f<function>_<start>-<stop>.npz     the arrays of its runs start .. stop - 1
 
-A chunk is written under another name and then moved, so a file of the right name is complete; a checksum over all of
-its arrays tells damage that came later. Nothing in a store is ever executed: JSON and plain arrays only.
+A folder appears together with its settings and a chunk under its name is complete, so several processes may share a
+store; a checksum over all arrays of a chunk tells damage that came later. Nothing in a store is ever executed: JSON and
+plain arrays only.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-import de_gym
+from de_gym import version
+from de_gym.evaluation.array_files import Arrays, read_arrays, write_arrays
 from de_gym.evaluation.protocol import Protocol
-from de_gym.files import replacing
+from de_gym.files import create_folder, remove_abandoned
 
-Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 Settings: TypeAlias = Mapping[str, object]
 
-_FORMAT = "de_gym results 1"
+SETTINGS_FILE = "settings.json"
+_FORMAT = "de_gym results 2"
 _CHUNK_NAME = re.compile(r"f(\d+)_(\d+)-(\d+)\.npz")
-
-
-class DamagedChunkError(Exception):
-    """A chunk file whose content is not what was written."""
 
 
 @dataclass(frozen=True, order=True)
@@ -66,78 +63,40 @@ class ResultStore:
         self.protocol = protocol
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"A result store must be a folder, got the file {str(self.folder)!r}.")
-        self._settings_file = self.folder / "settings.json"
-        if self._settings_file.exists():
-            self._check_settings()
-        elif self.folder.exists() and any(self.folder.iterdir()):
-            raise ValueError(
-                f"The folder {str(self.folder)!r} holds files but no results of this package; "
-                "name an empty or a new folder."
-            )
-        else:
-            self._write_settings({})
-
-    @classmethod
-    def open(cls, folder: str | Path) -> ResultStore:
-        """Return the store that is already in ``folder``, under the protocol that covers all of its chunks."""
-        folder = Path(folder)
-        stored = _section(_read_settings(folder / "settings.json"), "protocol")
-        covered = _chunks(folder)
-        if not covered:
-            raise ValueError(f"The store {str(folder)!r} has no finished runs yet.")
-        generations = stored["max_generations"]
-        protocol = Protocol(
-            suite=str(stored["suite"]),
-            dimension=int(str(stored["dimension"])),
-            functions=tuple(sorted({key.function for key in covered})),
-            num_runs=max(key.stop for key in covered),
-            max_evaluations=int(str(stored["max_evaluations"])),
-            max_generations=None if generations is None else int(str(generations)),
-            target_error=float(str(stored["target_error"])),
-            seed=int(str(stored["seed"])),
-        )
-        return cls(folder, protocol)
+        identity = {**protocol.limits, "seed": protocol.seed, "package_version": version.__version__}
+        content = {"format": _FORMAT, "protocol": identity}
+        if not create_folder(self.folder, {SETTINGS_FILE: _json(content)}):
+            self._check_settings(identity)
+        self.remove_abandoned()
 
     @property
     def methods(self) -> dict[str, Settings]:
         """Settings of every method that was ever run into this store, by its name."""
-        entries = _section(_read_settings(self._settings_file), "methods")
-        return {name: entry for name, entry in entries.items() if isinstance(entry, dict)}
+        paths = sorted((self.folder / "methods").glob(f"[!.]*/{SETTINGS_FILE}"))
+        return {path.parent.name: _read_json(path) for path in paths}
 
     def register(self, name: str, settings: Settings) -> None:
         """Note a method's settings, or refuse a name that stands for other settings in this store."""
         if not re.fullmatch(r"[A-Za-z0-9][\w.,=+-]*", name):
             raise ValueError(f"A method's name must be usable as a folder name, got {name!r}.")
-        plain = json.loads(json.dumps(dict(settings)))
-        known = self.methods
-        if name in known and known[name] != plain:
+        plain = _json(dict(settings))
+        folder = self.folder / "methods" / name
+        if create_folder(folder, {SETTINGS_FILE: plain}):
+            return
+        known = _read_json(folder / SETTINGS_FILE)
+        if difference := _first_difference(known, json.loads(plain)):
             raise ValueError(
-                f"The store {str(self.folder)!r} holds results of {name!r} with other settings: "
-                f"{_first_difference(known[name], plain)}. Use another folder or another name."
+                f"The store {str(self.folder)!r} holds results of {name!r} with other settings: {difference}. "
+                "Use another folder or another name."
             )
-        if name not in known:
-            self._write_settings({**known, name: plain})
 
     def save(self, key: ChunkKey, arrays: Arrays) -> None:
         """Write the arrays of a finished chunk; whatever happens meanwhile, the file is whole or absent."""
-        path = self.path(key)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
-            # numpy's stub takes the arrays for its flag `allow_pickle`
-            np.savez(file, **{**arrays, "checksum": np.array(_checksum(key, arrays))})  # type: ignore[arg-type]
+        write_arrays(self.path(key), arrays, repr(key))
 
     def load(self, key: ChunkKey) -> dict[str, NDArray[np.generic]]:
-        """Return the arrays of a chunk, or raise ``DamagedChunkError``."""
-        path = self.path(key)
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
-            raise DamagedChunkError(f"{str(path)!r} cannot be read ({error}).") from error
-        written = arrays.pop("checksum", None)
-        if written is None or str(written) != _checksum(key, arrays):
-            raise DamagedChunkError(f"{str(path)!r} does not match its checksum.")
-        return arrays
+        """Return the arrays of a chunk, or raise ``DamagedFileError``."""
+        return read_arrays(self.path(key), repr(key))
 
     def discard(self, key: ChunkKey) -> None:
         """Remove a chunk, so that its runs count as missing."""
@@ -145,66 +104,52 @@ class ResultStore:
 
     def chunks(self, method: str | None = None) -> list[ChunkKey]:
         """Return the chunks there are (of one method), in order of function and run."""
-        return [key for key in _chunks(self.folder) if method in (None, key.method)]
+        keys = []
+        for path in (self.folder / "methods").glob(f"{method or '[!.]*'}/*.npz"):
+            if match := _CHUNK_NAME.fullmatch(path.name):
+                function, start, stop = map(int, match.groups())
+                keys.append(ChunkKey(function, start, stop, path.parent.name))
+        return sorted(keys)
 
     def path(self, key: ChunkKey) -> Path:
         """Return the file of a chunk."""
-        return self.folder / "chunks" / key.method / f"f{key.function}_{key.start}-{key.stop}.npz"
+        return self.folder / "methods" / key.method / f"f{key.function}_{key.start}-{key.stop}.npz"
 
-    def _check_settings(self) -> None:
-        stored = _section(_read_settings(self._settings_file), "protocol")
-        if difference := _first_difference(stored, self._identity()):
+    def remove_abandoned(self) -> None:
+        """Remove what killed processes left half written."""
+        remove_abandoned(self.folder.parent, self.folder.name)
+        for folder in (self.folder / "methods", *(self.folder / "methods").glob("[!.]*/")):
+            remove_abandoned(folder)
+
+    def _check_settings(self, identity: Settings) -> None:
+        path = self.folder / SETTINGS_FILE
+        if not path.exists():
+            raise ValueError(
+                f"The folder {str(self.folder)!r} holds files but no results of this package; "
+                "name an empty or a new folder."
+            )
+        stored = _read_json(path)
+        if stored.get("format") != _FORMAT or not isinstance(stored.get("protocol"), dict):
+            raise ValueError(f"The file {str(path)!r} does not describe results of this package (format {_FORMAT!r}).")
+        if difference := _first_difference(stored["protocol"], identity):
             raise ValueError(
                 f"The store {str(self.folder)!r} was made under other settings: {difference}. "
                 "Results of different settings are not mixed; use another folder."
             )
 
-    def _identity(self) -> dict[str, object]:
-        """Return what must agree between all chunks of a store."""
-        return {
-            "suite": self.protocol.suite,
-            "dimension": self.protocol.dimension,
-            "max_evaluations": self.protocol.budget,
-            "max_generations": self.protocol.max_generations,
-            "target_error": self.protocol.target_error,
-            "seed": self.protocol.seed,
-            "package_version": de_gym.__version__,
-        }
 
-    def _write_settings(self, methods: Mapping[str, Settings]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        content = {"format": _FORMAT, "protocol": self._identity(), "methods": dict(methods)}
-        with replacing(self._settings_file) as file:
-            file.write((json.dumps(content, indent=2) + "\n").encode())
+def _json(content: Settings) -> bytes:
+    return (json.dumps(content, indent=2) + "\n").encode()
 
 
-def _chunks(folder: Path) -> list[ChunkKey]:
-    keys = []
-    for path in (folder / "chunks").glob("*/*.npz"):
-        if match := _CHUNK_NAME.fullmatch(path.name):
-            function, start, stop = map(int, match.groups())
-            keys.append(ChunkKey(function, start, stop, path.parent.name))
-    return sorted(keys)
-
-
-def _read_settings(path: Path) -> dict[str, object]:
-    """Return the content of a store's settings file, or say why the folder is none."""
-    if not path.exists():
-        raise ValueError(f"There are no results in {str(path.parent)!r}: it has no settings.json.")
+def _read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"The file {str(path)!r} is not JSON ({error}).") from error
-    if not isinstance(content, dict) or content.get("format") != _FORMAT:
-        raise ValueError(f"The file {str(path)!r} does not describe results of this package (format {_FORMAT!r}).")
+    if not isinstance(content, dict):
+        raise ValueError(f"The file {str(path)!r} does not hold settings.")
     return content
-
-
-def _section(settings: dict[str, object], name: str) -> dict[str, object]:
-    section = settings.get(name)
-    if not isinstance(section, dict):
-        raise ValueError(f"The settings of the result store lack the section {name!r}.")
-    return section
 
 
 def _first_difference(stored: Settings, wanted: Settings) -> str:
@@ -213,13 +158,3 @@ def _first_difference(stored: Settings, wanted: Settings) -> str:
         if stored.get(name) != wanted.get(name):
             return f"{name} is {stored.get(name)!r} there and {wanted.get(name)!r} here"
     return ""
-
-
-def _checksum(key: ChunkKey, arrays: Arrays) -> str:
-    """Return the SHA-256 of a chunk's place, and of its arrays with their names, types and shapes."""
-    digest = hashlib.sha256(repr(key).encode())
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()

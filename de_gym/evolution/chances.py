@@ -17,7 +17,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT_11 = np.uint64(11)
 _STEP = 2.0**-53
 
-# Draws after which a number that should lie in an interval is clipped to it instead: never seen for the spreads here.
+# No loop is endless: after this many draws, far more than any control needs, a number is taken without.
 MAX_REDRAWS = 100
 
 

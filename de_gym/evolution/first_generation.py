@@ -21,6 +21,7 @@ from de_gym.evolution.top_and_front import (
     SUCCESS,
     TOP,
     TwoPopulations,
+    locate_run,
 )
 from de_gym.machine.compiling import compiled
 from de_gym.machine.streams import KeyArray
@@ -187,6 +188,6 @@ def _fill(state: TwoPopulations, points: FloatArray, starts: IntArray, values: F
 def _measure(state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> None:
     """Note what features compare with."""
     for index in range(len(state.runs)):
-        run = state.runs[index]
-        run.initial_diversity = find_diversity(index, state, lower[index], upper[index])
-        run.initial_spread = find_top_spread(index, state)
+        run, places = state.runs[index], locate_run(index, state)
+        run.initial_diversity = find_diversity(index, run, places, lower, upper)
+        run.initial_spread = find_top_spread(run, places)

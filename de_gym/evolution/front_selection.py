@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.evolution.top_and_front import (
-    FRONT,
     MAIN,
     MAIN_RATE,
     MEMORY_SIZE,
     POOL,
     SPARSE,
-    TOP,
     Run,
     RunArray,
+    RunPlaces,
     Trials,
     TwoPopulations,
+    copy_point,
+    locate_run,
     plan_size,
 )
 from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.lanes import pointer_to
 from de_gym.machine.ordering import rank_by_fitness
+
+if TYPE_CHECKING:
+    from de_gym.machine.lanes import Pointer
 
 # What the moving averages of the success rate keep of their last value.
 _KEPT_RECENTLY, _KEPT_LASTINGLY = 0.9, 0.98
@@ -37,12 +43,20 @@ def select_run(index: int, state: TwoPopulations, parameter: Run, trials: Trials
     run, first, end = state.runs[index], trials.starts[index], trials.starts[index + 1]
     if first == end:
         return
+    places, points = locate_run(index, state), pointer_to(trials.points)
     for trial in range(first, end):
         run.num_sparse += trials.memories[trial] == SPARSE
         # What is not a number is worse than any.
         value = values[trial] if values[trial] == values[trial] else np.inf
-        if value <= state.fitness[index, FRONT, trials.targets[trial]]:
-            _admit(index, state, trials, trial, value)
+        gain = places.front_fitness[trials.targets[trial]] - value
+        if value <= places.front_fitness[trials.targets[trial]]:
+            # NOTE: the official program computes the gain after the success has entered front, so one that takes the
+            # slot of its own target gains nothing; and so do ours. Gains that are not finite would swallow the others.
+            is_counted = run.cursor != trials.targets[trial] and math.isfinite(gain)
+            success = state.successes[index, run.pool_size]
+            success.gain = gain if is_counted else 0.0
+            success.rate, success.memory = trials.rates[trial], trials.memories[trial]
+            _admit(run, points, trial, value, places)
     run.part += 1
     run.num_made += end - first
     run.evaluations += end - first
@@ -51,20 +65,14 @@ def select_run(index: int, state: TwoPopulations, parameter: Run, trials: Trials
 
 
 @inlined
-def _admit(index: int, state: TwoPopulations, trials: Trials, trial: int, value: float) -> None:
+def _admit(run: Run, points: Pointer[float], trial: int, value: float, places: RunPlaces) -> None:
     """Let a success take the next slot of front, and a row of the pool."""
-    run, fitness, target = state.runs[index], state.fitness[index], trials.targets[trial]
-    # NOTE: the official program computes the gain after the success has entered front, so one that takes the slot of
-    # its own target gains nothing; and so do ours. Gains that are not finite would swallow all others.
-    gain = fitness[FRONT, target] - value
-    success = state.successes[index, run.pool_size]
-    success.gain = 0.0 if run.cursor == target or not math.isfinite(gain) else gain
-    success.rate, success.memory = trials.rates[trial], trials.memories[trial]
-    state.positions[index, FRONT, state.rows[index, FRONT, run.cursor]] = trials.points[trial]
-    state.positions[index, POOL, run.pool_size] = trials.points[trial]
-    fitness[FRONT, run.cursor] = fitness[POOL, run.pool_size] = value
-    run.cursor = (run.cursor + 1) % run.size
-    run.pool_size += 1
+    slot, row = run.cursor, run.pool_size
+    copy_point(points, trial, places.front, places.front_rows[slot], places.dimension)
+    copy_point(points, trial, places.pool, row, places.dimension)
+    places.front_fitness[slot] = places.pool_fitness[row] = value
+    run.cursor = slot + 1 if slot + 1 < run.size else 0
+    run.pool_size = row + 1
 
 
 @shared
@@ -82,14 +90,15 @@ def _end_generation(index: int, state: TwoPopulations, parameter: Run) -> None:
     run.lasting_success_rate += (1.0 - _KEPT_LASTINGLY) * (run.success_rate - run.lasting_success_rate)
     next_size = plan_size(run, parameter.size_factor)
     order = rank_by_fitness(state.fitness[index, POOL, : run.pool_size])
-    _rank_front(index, state, order)
+    places = locate_run(index, state)
+    _rank_front(run, order, places)
     if next_size < run.size:
-        _shrink_front(state.ranking[index], state.fitness[index, FRONT], state.rows[index, FRONT], run.size, next_size)
-    _update_top(index, state, order, next_size)
+        _shrink_front(run.size, next_size, places)
+    _update_top(next_size, order, places)
     run.size, run.cursor = next_size, run.cursor % next_size
     run.part, run.num_made, run.num_sparse, run.pool_size = 0, 0, 0, 0
     run.generation += 1
-    best = state.fitness[index, TOP, 0]
+    best = places.top_fitness[0]
     run.stagnation = 0 if best < run.best_fitness else run.stagnation + 1
     run.best_fitness = best
 
@@ -143,16 +152,16 @@ def _share_of_sparse(run: Run, successes: RunArray) -> float:
 
 
 @inlined
-def _rank_front(index: int, state: TwoPopulations, order: IntArray) -> None:
+def _rank_front(run: Run, order: IntArray, places: RunPlaces) -> None:
     """Merge the slots that kept their individual, in their old order, with those of the pool, whose order is given."""
-    run, ranking, fitness = state.runs[index], state.ranking[index], state.fitness[index]
     size, num_successes = run.size, len(order)
     first_slot = (run.cursor - num_successes) % size
     merged, taken, rank = np.empty(size, np.int64), 0, 0
     for old_rank in range(size):
-        slot = ranking[old_rank]
-        if (slot - first_slot) % size >= num_successes:
-            while taken < num_successes and fitness[POOL, order[taken]] < fitness[FRONT, slot]:
+        slot = places.ranking[old_rank]
+        age = slot - first_slot if slot >= first_slot else slot - first_slot + size
+        if age >= num_successes:
+            while taken < num_successes and places.pool_fitness[order[taken]] < places.front_fitness[slot]:
                 merged[rank] = (first_slot + order[taken]) % size
                 taken, rank = taken + 1, rank + 1
             merged[rank] = slot
@@ -160,12 +169,14 @@ def _rank_front(index: int, state: TwoPopulations, order: IntArray) -> None:
     for k in range(taken, num_successes):
         merged[rank] = (first_slot + order[k]) % size
         rank += 1
-    ranking[:size] = merged
+    for rank in range(size):
+        places.ranking[rank] = merged[rank]
 
 
 @inlined
-def _shrink_front(ranking: IntArray, fitness: FloatArray, rows: IntArray, size: int, next_size: int) -> None:
+def _shrink_front(size: int, next_size: int, places: RunPlaces) -> None:
     """Remove the worst of front and close the gaps they leave: the others keep their order."""
+    ranking, fitness, rows = places.ranking, places.front_fitness, places.front_rows
     stays = np.ones(size, np.bool_)
     for rank in range(next_size, size):
         stays[ranking[rank]] = False
@@ -180,9 +191,9 @@ def _shrink_front(ranking: IntArray, fitness: FloatArray, rows: IntArray, size: 
 
 
 @inlined
-def _update_top(index: int, state: TwoPopulations, order: IntArray, next_size: int) -> None:
+def _update_top(next_size: int, order: IntArray, places: RunPlaces) -> None:
     """Keep the best of top and pool; where values are equal, the older individual is the better one."""
-    fitness, offered, rows = state.fitness[index, TOP], state.fitness[index, POOL], state.rows[index, TOP]
+    fitness, offered, rows = places.top_fitness, places.pool_fitness, places.top_rows
     num_kept, num_entering = 0, 0
     while num_kept + num_entering < next_size:
         if num_entering < len(order) and offered[order[num_entering]] < fitness[num_kept]:
@@ -190,15 +201,16 @@ def _update_top(index: int, state: TwoPopulations, order: IntArray, next_size: i
         else:
             num_kept += 1
     # Whoever enters takes the row of one who leaves.
-    freed = rows[num_kept : num_kept + num_entering].copy()
+    freed = np.empty(num_entering, np.int64)
     for k in range(num_entering):
-        state.positions[index, TOP, freed[k]] = state.positions[index, POOL, order[k]]
-    for rank in range(next_size - 1, -1, -1):
-        if num_entering == 0:
-            break
+        freed[k] = rows[num_kept + k]
+        copy_point(places.pool, order[k], places.top, freed[k], places.dimension)
+    rank = next_size - 1
+    while num_entering > 0:
         if num_kept > 0 and fitness[num_kept - 1] > offered[order[num_entering - 1]]:
             num_kept -= 1
             fitness[rank], rows[rank] = fitness[num_kept], rows[num_kept]
         else:
             num_entering -= 1
             fitness[rank], rows[rank] = offered[order[num_entering]], freed[num_entering]
+        rank -= 1

@@ -52,9 +52,29 @@ PARAMETERS = np.dtype([(control.name, "f8") for control in CONTROLS], align=True
 LARGEST_RESIDUAL = 1.0
 
 
-@compiled
 def set_parameters(runs: RunArray, residuals: FloatArray) -> RunArray:
-    """Return the parameters of each run's next generation, dtype ``PARAMETERS``, given residuals (R, A)."""
+    """Return the parameters of each run's next generation, dtype ``PARAMETERS``, shape (R,).
+
+    Args:
+        runs: The runs of a state, shape (R,).
+        residuals: One number for each of the ``CONTROLS``, clipped to [-1, 1], shape (R, A).
+    """
+    return follow_rule(runs, checked_residuals(residuals, len(runs)))
+
+
+def checked_residuals(residuals: FloatArray, num_runs: int) -> FloatArray:
+    """Return residuals that compiled code can read, shape (R, A)."""
+    shape, numbers = (num_runs, len(CONTROLS)), np.asarray(residuals, np.float64)
+    if numbers.shape != shape:
+        raise ValueError(f"`residuals` must have shape {shape}, one per run and control, got {numbers.shape}.")
+    if np.isnan(numbers).any():
+        raise ValueError("`residuals` must be numbers, got NaN.")
+    return np.ascontiguousarray(np.clip(numbers, -LARGEST_RESIDUAL, LARGEST_RESIDUAL))
+
+
+@compiled
+def follow_rule(runs: RunArray, residuals: FloatArray) -> RunArray:
+    """Do what ``set_parameters`` does, with residuals that were checked."""
     parameters = np.empty(len(runs), PARAMETERS)
     for index in range(len(runs)):
         _follow_rule(runs[index], residuals[index], parameters[index])

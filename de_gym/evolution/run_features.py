@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray
-from de_gym.evolution.top_and_front import FRONT, MAIN, TOP, TwoPopulations
+from de_gym.evolution.top_and_front import MAIN, MEMORY_SIZE, Run, RunPlaces, TwoPopulations, locate_run
 from de_gym.machine.compiling import inlined, shared
 
 
@@ -51,23 +51,29 @@ _TINY = 1e-300
 def observe_run(
     index: int, state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array
 ) -> None:
-    """Write the features (K,) of run ``index``."""
-    run, dimension = state.runs[index], lower.shape[1]
-    diversity = find_diversity(index, state, lower[index], upper[index])
-    top_spread, front_spread = find_top_spread(index, state), find_front_spread(index, state)
-    features[0] = run.evaluations / run.max_evaluations
-    features[1] = run.success_rate
-    features[2] = run.recent_success_rate
-    features[3] = run.lasting_success_rate
-    features[4] = _log_ratio(diversity, run.initial_diversity) / _POWERS_PER_UNIT
-    features[5] = _log_ratio(top_spread, run.initial_spread) / _POWERS_PER_UNIT
-    features[6] = math.log10(1.0 + run.stagnation)
-    features[7] = state.memory[index, MAIN].mean()
-    features[8] = _log_ratio(front_spread, top_spread)
-    features[9] = math.log10(dimension / 10.0)
-    features[10] = math.log10(run.max_evaluations / (1e4 * dimension))
-    for k in range(len(features)):
-        features[k] = min(max(features[k], np.float32(-LARGEST_FEATURE)), np.float32(LARGEST_FEATURE))
+    """Write the features (R, K) of run ``index``."""
+    run, places, dimension = state.runs[index], locate_run(index, state), lower.shape[1]
+    top_spread, front_spread = find_top_spread(run, places), find_front_spread(run, places)
+    memory = 0.0
+    for slot in range(MEMORY_SIZE):
+        memory += places.memory[MAIN * MEMORY_SIZE + slot] / MEMORY_SIZE
+    _write(features, index, 0, run.evaluations / run.max_evaluations)
+    _write(features, index, 1, run.success_rate)
+    _write(features, index, 2, run.recent_success_rate)
+    _write(features, index, 3, run.lasting_success_rate)
+    diversity = find_diversity(index, run, places, lower, upper)
+    _write(features, index, 4, _log_ratio(diversity, run.initial_diversity) / _POWERS_PER_UNIT)
+    _write(features, index, 5, _log_ratio(top_spread, run.initial_spread) / _POWERS_PER_UNIT)
+    _write(features, index, 6, math.log10(1.0 + run.stagnation))
+    _write(features, index, 7, memory)
+    _write(features, index, 8, _log_ratio(front_spread, top_spread))
+    _write(features, index, 9, math.log10(dimension / 10.0))
+    _write(features, index, 10, math.log10(run.max_evaluations / (1e4 * dimension)))
+
+
+@inlined
+def _write(features: Float32Array, index: int, feature: int, value: float) -> None:
+    features[index, feature] = min(max(value, -LARGEST_FEATURE), LARGEST_FEATURE)
 
 
 @inlined
@@ -79,33 +85,32 @@ def _log_ratio(number: float, other: float) -> float:
 
 
 @inlined
-def find_diversity(index: int, state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> float:
+def find_diversity(index: int, run: Run, places: RunPlaces, lower: FloatArray, upper: FloatArray) -> float:
     """Return the standard deviation of front's coordinates in units of the box, root mean square over coordinates."""
-    size, dimension = state.runs[index].size, len(lower)
-    rows, positions = state.rows[index, FRONT], state.positions[index, FRONT]
+    size, dimension, total = run.size, places.dimension, 0.0
+    sums, squares = np.zeros(dimension), np.zeros(dimension)
     # Offsets from one individual: squares of the coordinates themselves would cancel.
-    origin, sums, squares = positions[rows[0]], np.zeros(dimension), np.zeros(dimension)
+    origin = places.front_rows[0] * dimension
     for slot in range(size):
-        point = positions[rows[slot]]
+        row = places.front_rows[slot] * dimension
         for j in range(dimension):
-            offset = point[j] - origin[j]
+            offset = places.front[row + j] - places.front[origin + j]
             sums[j] += offset
             squares[j] += offset * offset
-    total = 0.0
     for j in range(dimension):
         variance = max(squares[j] / size - (sums[j] / size) ** 2, 0.0)
-        total += variance / (upper[j] - lower[j]) ** 2
+        total += variance / (upper[index, j] - lower[index, j]) ** 2
     return math.sqrt(total / dimension)
 
 
 @inlined
-def find_top_spread(index: int, state: TwoPopulations) -> float:
+def find_top_spread(run: Run, places: RunPlaces) -> float:
     """Return top's median value minus its best."""
-    return float(state.fitness[index, TOP, state.runs[index].size // 2] - state.fitness[index, TOP, 0])
+    return places.top_fitness[run.size // 2] - places.top_fitness[0]
 
 
 @inlined
-def find_front_spread(index: int, state: TwoPopulations) -> float:
+def find_front_spread(run: Run, places: RunPlaces) -> float:
     """Return front's median value minus its best."""
-    ranking, fitness = state.ranking[index], state.fitness[index, FRONT]
-    return float(fitness[ranking[state.runs[index].size // 2]] - fitness[ranking[0]])
+    ranking, fitness = places.ranking, places.front_fitness
+    return fitness[ranking[run.size // 2]] - fitness[ranking[0]]

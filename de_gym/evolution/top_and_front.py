@@ -10,13 +10,17 @@ competition" (2024).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.lanes import moved, pointer_to
+
+if TYPE_CHECKING:
+    from de_gym.machine.lanes import Pointer
 
 # Second index within ``positions`` and ``fitness``; ``rows`` has the first two only.
 TOP, FRONT, POOL = range(3)
@@ -116,6 +120,72 @@ class Trials(NamedTuple):
     targets: IntArray
     rates: FloatArray
     memories: IntArray
+
+
+class RunPlaces(NamedTuple):
+    """Where the numbers of one run begin: addresses, unlike arrays, need no counting of references.
+
+    Attributes:
+        capacity: Individuals that each population has room for, C.
+        dimension: Number of coordinates, D.
+        top: Positions of top by row, shape (C, D).
+        front: Positions of front by row, shape (C, D).
+        pool: Positions of the pool by row, shape (C, D).
+        top_rows: Row of each rank of top.
+        front_rows: Row of each slot of front.
+        top_fitness: Value of each rank of top.
+        front_fitness: Value of each slot of front.
+        pool_fitness: Value of each row of the pool.
+        ranking: Slot of front of each rank.
+        memory: Crossover rates, shape (2, MEMORY_SIZE).
+        axes: Shape (D, D).
+    """
+
+    capacity: int
+    dimension: int
+    top: Pointer[float]
+    front: Pointer[float]
+    pool: Pointer[float]
+    top_rows: Pointer[int]
+    front_rows: Pointer[int]
+    top_fitness: Pointer[float]
+    front_fitness: Pointer[float]
+    pool_fitness: Pointer[float]
+    ranking: Pointer[int]
+    memory: Pointer[float]
+    axes: Pointer[float]
+
+
+@inlined
+def locate_run(index: int, state: TwoPopulations) -> RunPlaces:
+    """Return where the numbers of run ``index`` begin; whoever holds the state keeps them alive."""
+    capacity, dimension = state.positions.shape[2], state.positions.shape[3]
+    positions, fitness, rows = pointer_to(state.positions), pointer_to(state.fitness), pointer_to(state.rows)
+    area = capacity * dimension
+    return RunPlaces(
+        capacity,
+        dimension,
+        moved(positions, (3 * index + TOP) * area),
+        moved(positions, (3 * index + FRONT) * area),
+        moved(positions, (3 * index + POOL) * area),
+        moved(rows, (2 * index + TOP) * capacity),
+        moved(rows, (2 * index + FRONT) * capacity),
+        moved(fitness, (3 * index + TOP) * capacity),
+        moved(fitness, (3 * index + FRONT) * capacity),
+        moved(fitness, (3 * index + POOL) * capacity),
+        moved(pointer_to(state.ranking), index * capacity),
+        moved(pointer_to(state.memory), 2 * index * MEMORY_SIZE),
+        moved(pointer_to(state.basis), index * dimension * dimension),
+    )
+
+
+@inlined
+def copy_point(
+    source: Pointer[float], source_row: int, target: Pointer[float], target_row: int, dimension: int
+) -> None:
+    """Copy one row of D numbers."""
+    for j in range(dimension):
+        target[target_row * dimension + j] = source[source_row * dimension + j]
 
 
 @compiled

@@ -24,10 +24,11 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from de_gym.evolution.breeding_places import make_breeding_space
 from de_gym.evolution.first_generation import draw_initial_points, initial_size, start
-from de_gym.evolution.front_breeding import breed_run, make_breeding_space
+from de_gym.evolution.front_breeding import breed_run
 from de_gym.evolution.front_selection import select_run
-from de_gym.evolution.residuals import CONTROLS, LARGEST_RESIDUAL, PARAMETERS, set_parameters
+from de_gym.evolution.residuals import CONTROLS, PARAMETERS, checked_residuals, follow_rule, set_parameters
 from de_gym.evolution.run_features import FEATURES, LARGEST_FEATURE, observe_run
 from de_gym.evolution.top_and_front import (
     PARTS_PER_GENERATION,
@@ -36,11 +37,13 @@ from de_gym.evolution.top_and_front import (
     TwoPopulations,
     find_starts,
     make_trials,
+    num_trials,
     slice_runs,
 )
 from de_gym.machine.compiling import compiled
 from de_gym.machine.kernel import evaluate_programs
 from de_gym.problems import ProblemBatch
+from de_gym.problems.compiled import as_kernel_array
 
 __all__ = [
     "CONTROLS",
@@ -93,9 +96,11 @@ def breed(
 def select(state: TwoPopulations, parameters: RunArray, trials: Trials, values: FloatArray) -> None:
     """Turn R runs into what they are after these trials, whose values (T,) are given; NaN counts as infinity."""
     _check_parameters(state, parameters)
-    values = np.array(values, np.float64)
-    if values.shape != (len(trials.points),) or len(trials.starts) != len(state.runs) + 1:
+    values = as_kernel_array(values)
+    if values.shape != (len(trials.points),):
         raise ValueError(f"There must be one value per trial, got {values.shape} for {len(trials.points)} trials.")
+    if len(trials.starts) != len(state.runs) + 1 or not _can_be_next(state.runs, trials):
+        raise ValueError("`trials` must be what `breed` returned for these runs, and must not have been selected yet.")
     _select_runs(state, parameters, trials, values)
 
 
@@ -114,13 +119,13 @@ def advance(state: TwoPopulations, problems: ProblemBatch, residuals: FloatArray
         problems: One per run.
         residuals: One number for each of the ``CONTROLS``, clipped to [-1, 1], shape (R, A). Zeros are L-SRTDE.
     """
-    residuals = _checked_residuals(state, residuals)
+    residuals = checked_residuals(residuals, len(state.runs))
     lower, upper = _checked_bounds(state, problems.lower, problems.upper)
     features = np.empty((len(state.runs), len(FEATURES)), np.float32)
     if problems.programs is not None:
         _advance_runs(state, residuals, lower, upper, *problems.programs, features)
         return features
-    parameters = set_parameters(state.runs, residuals)
+    parameters = follow_rule(state.runs, residuals)
     trials = breed(state, parameters, lower, upper)
     while len(trials.points):
         select(state, parameters, trials, problems.evaluate_ragged(trials.points, trials.starts))
@@ -130,24 +135,18 @@ def advance(state: TwoPopulations, problems: ProblemBatch, residuals: FloatArray
 
 
 def _check_parameters(state: TwoPopulations, parameters: RunArray) -> None:
-    if parameters.dtype != PARAMETERS or parameters.shape != state.runs.shape:
-        raise ValueError(f"`parameters` must be what `set_parameters` returns for {len(state.runs)} runs.")
+    num_runs = len(state.runs)
+    if parameters.dtype != PARAMETERS or parameters.shape != (num_runs,):
+        raise ValueError(f"`parameters` must be what `set_parameters` returns for {num_runs} runs.")
+    if not np.isfinite(parameters.view(np.float64)).all() or not (parameters["rank_pressure"] > 0.0).all():
+        raise ValueError("All `parameters` must be finite, and the rank pressure above zero.")
 
 
 def _checked_bounds(state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
     shape = len(state.runs), state.positions.shape[-1]
     if lower.shape != shape or upper.shape != shape:
         raise ValueError(f"Bounds must have shape {shape}, got {lower.shape} and {upper.shape}.")
-    return np.require(lower, np.float64, ["C", "W"]), np.require(upper, np.float64, ["C", "W"])
-
-
-def _checked_residuals(state: TwoPopulations, residuals: FloatArray) -> FloatArray:
-    shape, numbers = (len(state.runs), len(CONTROLS)), np.asarray(residuals, np.float64)
-    if numbers.shape != shape:
-        raise ValueError(f"`residuals` must have shape {shape}, one per run and control, got {numbers.shape}.")
-    if np.isnan(numbers).any():
-        raise ValueError("`residuals` must be numbers, got NaN.")
-    return np.clip(numbers, -LARGEST_RESIDUAL, LARGEST_RESIDUAL)
+    return as_kernel_array(lower), as_kernel_array(upper)
 
 
 @compiled
@@ -169,6 +168,21 @@ def _find_largest(starts: IntArray) -> int:
 
 
 @compiled
+def _can_be_next(runs: RunArray, trials: Trials) -> bool:
+    """Return whether the trials can be the next ones of these runs, so that selection stays within its arrays."""
+    if trials.starts[0] != 0 or trials.starts[-1] != len(trials.points):
+        return False
+    for index in range(len(runs)):
+        run, first, end = runs[index], trials.starts[index], trials.starts[index + 1]
+        if first > end or end - first > num_trials(run):
+            return False
+        for trial in range(first, end):
+            if not 0 <= trials.targets[trial] < run.size:
+                return False
+    return True
+
+
+@compiled
 def _take_memory(memory: Trials, starts: IntArray) -> Trials:
     """Return trials that are written into the first part of ``memory``."""
     end = starts[-1]
@@ -184,7 +198,7 @@ def _select_runs(state: TwoPopulations, parameters: RunArray, trials: Trials, va
 @compiled
 def _observe_runs(state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array) -> None:
     for index in range(len(state.runs)):
-        observe_run(index, state, lower, upper, features[index])
+        observe_run(index, state, lower, upper, features)
 
 
 @compiled
@@ -199,7 +213,7 @@ def _advance_runs(
     features: Float32Array,
 ) -> None:
     """Do what ``advance`` says where the problems of all runs are compiled, a few runs at a time."""
-    parameters, starts = set_parameters(state.runs, residuals), find_starts(state.runs, True)
+    parameters, starts = follow_rule(state.runs, residuals), find_starts(state.runs, True)
     num_runs, dimension = lower.shape
     largest = _find_largest(starts)
     space = make_breeding_space(largest, dimension)
@@ -212,20 +226,14 @@ def _advance_runs(
             end += 1
         some, low, high = slice_runs(state, first, end), lower[first:end], upper[first:end]
         for part in range(PARTS_PER_GENERATION):
-            part_starts = find_starts(some.runs, part == 0)
-            count = part_starts[-1]
-            trials = Trials(
-                memory.points[:count],
-                part_starts,
-                memory.targets[:count],
-                memory.rates[:count],
-                memory.memories[:count],
-            )
+            trials = _take_memory(memory, find_starts(some.runs, part == 0))
             for index in range(end - first):
                 breed_run(index, some, parameters[first + index], low, high, trials, space)
-            evaluate_programs(trials.points, part_starts, entries[first:end], instructions, data, values)
+            # With three axes, because the kernel is compiled anew for each number of them.
+            points, fitness = memory.points.reshape(1, -1, dimension), values.reshape(1, -1)
+            evaluate_programs(points, trials.starts, entries[first:end], instructions, data, fitness)
             for index in range(end - first):
                 select_run(index, some, parameters[first + index], trials, values)
         for index in range(end - first):
-            observe_run(index, some, low, high, features[first + index])
+            observe_run(index, some, low, high, features[first:end])
         first = end

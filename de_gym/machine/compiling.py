@@ -19,7 +19,7 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
 # The layers that hold kernels, lowest first.
-_LAYERS = ("machine", "problems", "evolution", "controllers", "envs", "baselines", "optimizers")
+_LAYERS = ("machine", "problems", "evolution", "controllers", "envs", "optimizers")
 
 
 @cache

@@ -1,7 +1,9 @@
 """Optimisers: ask / tell over many runs, the methods by name, and the one loop that runs them."""
 
+from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.optimizers.controlled import ControlledOptimizer
+from de_gym.optimizers.controlled_de import ControlledDE, process_settings
 from de_gym.optimizers.hses import HSES, HSESSettings
 from de_gym.optimizers.records import RunResult
 from de_gym.optimizers.registry import METHODS, PAPER_METHODS, Method, find_method, make_optimizer, method_name
@@ -11,6 +13,9 @@ __all__ = [
     "HSES",
     "METHODS",
     "PAPER_METHODS",
+    "AdaptiveDE",
+    "AdaptiveDESettings",
+    "ControlledDE",
     "ControlledOptimizer",
     "GenerationParameters",
     "HSESSettings",
@@ -23,5 +28,6 @@ __all__ = [
     "find_method",
     "make_optimizer",
     "method_name",
+    "process_settings",
     "run",
 ]

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from de_gym.optimizers import recipes
+from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
 from de_gym.optimizers.base import Optimizer
 from de_gym.optimizers.controlled import ControlledOptimizer, Recipe
 from de_gym.optimizers.hses import HSES, HSESSettings
@@ -67,6 +68,7 @@ METHODS: dict[str, Method] = {
     "jso-lde-paper": _controlled(
         "jso", "jSO with the LDE paper's constants", recipes.jso, recipes.JSOSettings.lde_paper
     ),
+    "l-srtde": Method("L-SRTDE", AdaptiveDESettings, AdaptiveDE, None, ("lsrtde",)),
     "cma": _peer("cma", "CMA-ES (cma)", "cma", "CMA-ES", "cma-es", "cmaes", "pycma"),
     "minion-arrde": _peer("minion-arrde", "ARRDE (minionpy)", "minionpy", "ARRDE", "arrde"),
     "minion-lshade": _peer("minion-lshade", "L-SHADE (minionpy)", "minionpy", "LSHADE", "l-shade", "lshade"),

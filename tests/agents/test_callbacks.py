@@ -36,13 +36,23 @@ def test_a_stopped_training_goes_on_bit_for_bit(make_target_env, tmp_path, make_
     with (tmp_path / "parts" / PROGRESS_FILE).open("a") as file:
         file.write("5.0,10")
     continued = make_agent(make_target_env())
-    first = load_checkpoint(continued, tmp_path / "parts" / CHECKPOINT_FILE).updates
+    first = load_checkpoint(continued, tmp_path / "parts" / CHECKPOINT_FILE, max_updates=5).updates
     assert first == 3
     assert run(continued, tmp_path / "parts", 5, first=first).rows == rows
     for name, parameter in whole.policy.state_dict().items():
         assert torch.equal(continued.policy.state_dict()[name], parameter), name
     files = [(tmp_path / kind / PROGRESS_FILE).read_text() for kind in ("whole", "parts")]
     assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_rows_that_a_power_cut_took_do_not_stop_the_training(make_target_env, tmp_path, kept):
+    run(make_reinforce(make_target_env()), tmp_path, 3)
+    header, *rows = (tmp_path / PROGRESS_FILE).read_text().splitlines(keepends=True)
+    (tmp_path / PROGRESS_FILE).write_text("".join([header, *rows[:kept], "3.0,6"]))
+    continued = make_reinforce(make_target_env())
+    load_checkpoint(continued, tmp_path / CHECKPOINT_FILE, max_updates=4)
+    assert [row["update"] for row in run(continued, tmp_path, 4, first=3).rows] == [*range(1, kept + 1), 4]
 
 
 def test_rows_hold_the_figures_of_the_rollout(make_target_env, tmp_path):

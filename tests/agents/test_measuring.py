@@ -5,7 +5,15 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from agents.measuring import Measurement, comparison_table, measure_controller, pooled_p_value, write_measurements
+from agents.measuring import (
+    Measurement,
+    comparison_table,
+    measure_controller,
+    pooled_p_value,
+    seed_table,
+    summarize_seeds,
+    write_measurements,
+)
 from de_gym.controllers import ConstantController, RandomController
 
 SETTINGS = {"suite": "cec2013", "dimension": 10, "population_size": 8, "max_generations": 5}
@@ -87,3 +95,30 @@ def test_every_run_is_written_exactly(tmp_path):
     assert rows[1] == {
         "controller": "trained", "function": "1", "run": "1", "return": repr(1 / 3), "error": "1.0"
     }  # fmt: skip
+
+
+def test_the_interquartile_mean_ignores_the_outer_quarters():
+    found = summarize_seeds([100.0, 2.0, 3.0, -50.0])
+    assert found.mean == 13.75
+    assert found.interquartile_mean == 2.5
+    assert found.lower <= 2.5 <= found.upper
+
+
+def test_the_bootstrap_interval_has_the_width_of_the_standard_error():
+    values = np.random.default_rng(0).normal(5.0, 1.0, 400)
+    found = summarize_seeds(values)
+    # The interquartile mean of a normal sample has 1.09 times the standard error of its mean.
+    assert found.upper - found.lower == pytest.approx(2 * 1.96 * 1.09 / 20, rel=0.15)
+    assert found.lower < 5.0 < found.upper
+    assert summarize_seeds(values) == found
+
+
+def test_the_table_of_seeds_shows_both_kinds_of_functions():
+    results = [
+        {kind: {"mean_return": {"trained": value, "random": 0.0}} for kind in ("training", "test")}
+        for value in (1.0, 2.0, 3.0)
+    ]
+    table = seed_table(results).splitlines()
+    assert table[0].startswith("| return, 3 seeds |")
+    assert table[2].startswith("| training functions | 2.000 | 2.000 | 1.000 to 3.000 | 1.000, 2.000, 3.000 |")
+    assert table[3].startswith("| test functions |")

@@ -1,25 +1,26 @@
-import json
-import shutil
-from collections import namedtuple
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from sb3_contrib import RecurrentPPO
 
-from agents import RecurrentREINFORCE
+from agents import RecurrentREINFORCE, export_controller
 from agents.config import PRESETS, TrainConfig
-from agents.training import (
-    check_config,
-    env_settings,
-    episode_length,
-    load_run_config,
-    make_agent,
-    make_run_folder,
-    make_training_env,
-)
+from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env
+from de_gym.controllers import load_controller, save_controller
 
+NOT_DEFAULT = {
+    "pbest": 0.3,
+    "bound_repair": "clip",
+    "num_bins": 4,
+    "history_window": 3,
+    "histogram": "counts",
+    "reward": "relative",
+    "suite": "cec2017",
+    "dimension": 30,
+    "max_evaluations": 77,
+}
 TINY = TrainConfig(
     updates=3,
     functions=(1, 11),
@@ -77,6 +78,16 @@ def test_presets_say_what_the_table_of_decisions_says(preset):
         assert (config.cell_size, config.learning_rate, config.max_grad_norm) == (50, 0.005, None)
 
 
+def test_every_setting_of_the_environment_comes_from_the_configuration():
+    config = replace(TINY, **NOT_DEFAULT)
+    expected = NOT_DEFAULT | {"population_size": 8, "max_generations": 4}
+    assert env_settings(config) == expected
+    vector_env = make_training_env(config).unwrapped.vector_env.unwrapped
+    settings = vector_env.task.settings
+    for name in ("pbest", "bound_repair", "num_bins", "history_window", "histogram", "reward", "population_size"):
+        assert getattr(settings, name) == expected[name], name
+
+
 def test_an_episode_ends_with_the_budget_or_the_generation_limit():
     small = replace(PRESETS["long"], population_size=10, max_evaluations=105)
     assert episode_length(small) == 9  # ten populations fit, the first is the initial one
@@ -112,40 +123,6 @@ def test_initial_weights_depend_on_the_seed_alone(agent):
     assert not torch.equal(first["action_net.weight"], other["action_net.weight"])
 
 
-def test_the_run_folder_is_new_and_holds_the_configuration(tmp_path):
-    config = replace(TINY, output=str(tmp_path / "runs"))
-    first, second = make_run_folder(config), make_run_folder(config)
-    assert first != second
-    assert load_run_config(first) == config
-    assert json.loads((first / "config.json").read_text()) == json.loads(json.dumps(asdict(config)))
-
-
-def test_an_output_folder_that_cannot_be_written_is_reported(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(OSError, match=r"The output folder '.*file' cannot be written"):
-        make_run_folder(replace(TINY, output=str(tmp_path / "file")))
-    with pytest.raises(OSError, match="cannot be written: Not a directory"):
-        make_run_folder(replace(TINY, output=str(tmp_path / "file" / "below")))
-
-
-def test_a_full_disk_is_reported(tmp_path, monkeypatch):
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9, 10**6))
-    with pytest.raises(OSError, match=r"has 1 MB free, but the run may need 50 MB"):
-        make_run_folder(replace(TINY, output=str(tmp_path)))
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(OSError, match=r"may need \d{3} MB"):
-        make_run_folder(replace(PRESETS["paper-10d"], output=str(tmp_path)))
-
-
-def test_a_folder_without_configuration_is_not_a_run(tmp_path):
-    with pytest.raises(FileNotFoundError, match="is not the folder of a run"):
-        load_run_config(tmp_path)
-    (tmp_path / "config.json").write_text(json.dumps({"no_such_field": 1}))
-    with pytest.raises(ValueError, match=r"written by another version of train\.py"):
-        load_run_config(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -159,9 +136,36 @@ def test_a_folder_without_configuration_is_not_a_run(tmp_path):
         ({"max_grad_norm": 0.0}, "`max_grad_norm` must be positive, or None for no limit, got 0.0"),
         ({"agent": "recurrent-ppo", "minibatches": 999}, "`minibatches` must leave at least 2 of the"),
         ({"test_functions": (21, 99)}, "No function 99 in this suite"),
+        ({"seeds": (1, 2, 1)}, r"`seeds` must differ and need `measure_runs`, got \(1, 2, 1\) and 3"),
+        ({"seeds": (1, 2), "measure_runs": 0}, r"`seeds` must differ and need `measure_runs`, got \(1, 2\) and 0"),
         ({"functions": ()}, "`functions` must name at least one training function"),
     ],
 )
 def test_settings_that_cannot_work_are_rejected(changes, message):
     with pytest.raises(ValueError, match=message):
         check_config(replace(TINY, **changes))
+
+
+def test_training_begins_with_the_weights_of_a_controller(tmp_path):
+    config = replace(TINY, num_knots=3)
+    trained = make_agent(replace(config, seed=1), make_training_env(config))
+    settings = env_settings(config)
+    path = save_controller(export_controller(trained.policy, settings), tmp_path / "c.safetensors")
+    warm = make_agent(replace(config, init=str(path)), make_training_env(config))
+    cold = make_agent(config, make_training_env(config))
+    for name, tensor in export_controller(warm.policy, settings).tensors.items():
+        np.testing.assert_array_equal(tensor, load_controller(path).tensors[name], err_msg=name)
+    assert not torch.equal(cold.policy.action_net.weight, warm.policy.action_net.weight)
+    with pytest.raises(ValueError, match=r"`init` '.*' cannot begin this training: .*'gate_bias' has shape \(20,\)"):
+        make_agent(replace(config, init=str(path), cell_size=6), make_training_env(config))
+    with pytest.raises(ValueError, match="trained with `histogram` fractions, got counts"):
+        make_agent(replace(config, init=str(path), histogram="counts"), make_training_env(config))
+    with pytest.raises(ValueError, match="is of kind 'sigmoid-constant', the policy 'linear-constant'"):
+        make_agent(replace(config, init=str(path), mean="linear"), make_training_env(config))
+    with pytest.raises(ValueError, match="Unknown controller 'no-such-controller'"):
+        make_agent(replace(config, init="no-such-controller"), make_training_env(config))
+
+
+def test_every_packaged_controller_of_a_preset_can_begin_its_training():
+    make_agent(replace(PRESETS["short"], init="short-10d"), make_training_env(PRESETS["short"]))
+    make_agent(replace(PRESETS["script-10d"], init="script-10d"), make_training_env(PRESETS["script-10d"]))

@@ -19,7 +19,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from agents.config import PRESETS, TrainConfig
 from agents.export import export_controller
-from agents.training import make_agent, make_training_env
+from agents.training import env_settings, make_agent, make_training_env
 
 
 def cpu_seconds(work: Callable[[], object], repetitions: int = 1) -> float:
@@ -79,7 +79,8 @@ def bench_update(config: TrainConfig) -> None:
 def bench_controller(config: TrainConfig, num_runs: int) -> None:
     """Print the CPU time of one generation of ``num_runs`` runs of an exported policy."""
     env = make_training_env(replace(config, episodes_per_function=1))
-    controller = export_controller(make_agent(config, env).policy)  # type: ignore[arg-type]  # SB3 knows the base
+    policy = make_agent(config, env).policy
+    controller = export_controller(policy, env_settings(config))  # type: ignore[arg-type]  # SB3 knows the base
     observations = np.random.default_rng(0).random((num_runs, controller.observation_size), dtype=np.float32)
     controller.reset([np.random.default_rng(run) for run in range(num_runs)])
     controller(observations)

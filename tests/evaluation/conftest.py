@@ -45,7 +45,7 @@ def _method(
     name: str, counterpart: str, protocol: Protocol, rng: np.random.Generator, *, recorded: bool
 ) -> MethodResults:
     column = paper_column(protocol.table, counterpart, protocol.functions)
-    runs = protocol.num_runs if recorded else 51
+    runs = protocol.num_runs
     errors = np.abs(rng.normal(column.mean[:, None], column.std[:, None], size=(len(column.mean), runs)))
     settings = {
         "kind": "controller" if recorded else "baseline",

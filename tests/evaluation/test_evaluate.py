@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +17,8 @@ import pytest
 
 import evaluate
 from de_gym.controllers import save_controller
-from de_gym.evaluation import PROTOCOLS, ResultStore
+from de_gym.evaluation import PROTOCOLS
+from de_gym.optimizers import PAPER_METHODS
 from evaluate import EvalConfig
 
 TINY = EvalConfig(functions=(1, 21), runs=3, max_evaluations=500, jobs=1)
@@ -67,9 +73,9 @@ def test_protocols_are_the_paper_s_tables_with_its_algorithms():
 def test_export_and_named_methods(place, reports):
     config = replace(TINY, methods=("jade", "constant=0.7,0.3"), ioh=Path("ioh"), out=Path("out"))
     evaluate.evaluate(config)
-    assert set(ResultStore.open("out/store").methods) == {"jade", "constant=0.7,0.3"}
+    assert {path.name for path in Path("out/store/methods").iterdir()} == {"jade", "constant=0.7,0.3"}
     exported = json.loads(next(Path("ioh/jade").glob("*_f1_*.json")).read_text())
-    errors = np.load(next(Path("out/store/chunks/jade").glob("f1_*.npz")))["errors"]
+    errors = np.load(next(Path("out/store/methods/jade").glob("f1_*.npz")))["errors"]
     assert [run["best"]["y"] for run in exported["scenarios"][0]["runs"]] == errors.tolist()
 
 
@@ -81,6 +87,10 @@ def test_export_and_named_methods(place, reports):
         (["--functions", "99"], "No function 99 in this suite"),
         (["--traced-function", "7", "--functions", "1", "3"], "`traced_function` must be one of (1, 3), got 7."),
         (["--population-size", "30"], "trained for populations of 50 individuals, got `population_size` 30."),
+        (
+            ["--methods", "jso", "de", "--population-size", "30"],
+            "is for controllers, and there are none to run among jso, de.",
+        ),
         (["--runs", "0"], "`num_runs` must be at least 1, got 0."),
         (["--jobs", "0"], "`jobs` must be positive, or -1 for all cores, got 0."),
         (["--out", "runs"], "holds files but no results of this script"),
@@ -124,3 +134,92 @@ def test_a_protocol_keeps_its_own_budget_unless_another_one_is_asked_for():
     assert evaluate.make_protocol(EvalConfig(protocol="small-cec17-10d")).budget == 2500
     assert evaluate.make_protocol(EvalConfig(protocol="small-cec17-10d", max_evaluations=900)).budget == 900
     assert evaluate.make_protocol(EvalConfig()).budget == 100_000
+
+
+def test_killed_before_it_knows_its_settings_the_same_command_goes_on(place, reports):
+    Path("results/quick/.store.0.part").mkdir(parents=True)
+    evaluate.evaluate(TINY)
+    shutil.rmtree("results/quick/store")
+    Path("results/quick/store").mkdir()
+    evaluate.evaluate(TINY)
+    assert len(reports) == 2
+
+
+def test_a_folder_of_others_is_never_written_to(place, reports):
+    for name in ("notes.txt", ".git", "stored"):
+        folder = Path(f"with{name}")
+        (folder / name).mkdir(parents=True)
+        with pytest.raises(ValueError, match="holds files but no results of this script"):
+            evaluate.evaluate(replace(TINY, out=folder))
+        assert [path.name for path in folder.iterdir()] == [name]
+
+
+def _descendants(pid):
+    """Return the processes that a process started, and those they started."""
+    found = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout.split()
+    children = [int(child) for child, parent in zip(found[::2], found[1::2], strict=True) if int(parent) == pid]
+    return children + [other for child in children for other in _descendants(child)]
+
+
+def _alive(pids):
+    found = subprocess.run(["ps", "-eo", "pid=,stat="], capture_output=True, text=True, check=True).stdout.split()
+    return [pid for pid, state in zip(found[::2], found[1::2], strict=True) if int(pid) in pids and state[0] != "Z"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("ps") is None, reason="workers are looked for with ps")
+def test_sigterm_ends_the_command_and_its_workers_in_one_sentence(place):
+    command = [sys.executable, evaluate.__file__, "--methods", "jso", "--jobs", "2", "--chunk-size", "3"]
+    process = subprocess.Popen([*command, "--runs", "51"], stderr=subprocess.PIPE, text=True)
+    while not list(Path("results/quick/store").glob("methods/jso/f*.npz")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    workers = _descendants(process.pid)
+    assert len(workers) >= 2
+    process.terminate()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    last = errors.strip().splitlines()[-1]
+    assert last.startswith("evaluate.py: Interrupted. ")
+    assert "runs were finished and are kept in" in last
+    assert "Traceback" not in errors
+    deadline = time.monotonic() + 20
+    while _alive(workers) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert _alive(workers) == []
+
+
+def test_a_ladder_compares_everything_stored_and_published_without_running_it_again(place, reports, capsys):
+    rows = [f"other,10,{number},{run},{run / 9:.6f}" for number in (1, *range(3, 29)) for run in range(1, 6)]
+    Path("errors.csv").write_text("\n".join(["algorithm,dim,func,run,error", *rows]) + "\n")
+    evaluate.evaluate(EvalConfig(protocol="ladder-cec17-10d", methods=("de",), raw_errors=Path("errors.csv"), runs=7))
+    (results,) = reports
+    names = [method.name for method in results.methods]
+    assert names[0] == results.reference == "de"
+    assert {*PAPER_METHODS, "random", "constant", "long-10d", "quick-10d", "other (published)"} <= set(names)
+    assert "quick-10d-untrained" not in names  # only the repository has it
+    assert {method.errors.shape for method in results.methods} == {(27, 5)}
+    assert results.protocol.functions == (1, *range(3, 29))
+    assert results["jso"].origin == "shipped with the package"
+    assert results["de"].convergence.errors.shape[:2] == (27, 5)
+    output = capsys.readouterr().out
+    assert "Published errors have 6 digits; later ones are not compared." in output
+    assert "Left out, because not all published entries have them: f29, f30." in output
+    assert "Of every method the first 5 runs are compared" in output
+
+
+def test_a_ladder_runs_what_is_not_stored(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    config = EvalConfig(protocol="ladder-cec17-10d")
+    protocol = evaluate.make_protocol(config)
+    names = evaluate.default_names(config, protocol)
+    assert names[0] == "long-10d"
+    assert len(set(names)) == len(names)
+    stored = {column.name for column in evaluate.stored_columns(config, protocol, names)}
+    assert set(names) == stored
+    limited = replace(config, max_evaluations=500)
+    assert evaluate.stored_columns(limited, evaluate.make_protocol(limited), names) == []
+    assert evaluate.stored_columns(replace(config, stored=False), protocol, names) == []
+    fifty = evaluate.default_names(replace(config, protocol="ladder-cec17-50d"), PROTOCOLS["ladder-cec17-50d"])
+    assert {"jso", "quick-30d", "random"} <= set(fifty)
+    assert "quick-10d" not in fifty  # trained for 50 individuals, and 50 dimensions have 100

@@ -5,7 +5,7 @@ import pytest
 
 from de_gym.evaluation.ioh import export_ioh
 from de_gym.evaluation.protocol import Protocol
-from de_gym.evaluation.results import Convergence, MethodResults, Results
+from de_gym.evaluation.results import Convergence, MethodResults
 
 iohinspector = pytest.importorskip("iohinspector")
 
@@ -23,13 +23,12 @@ EVALUATIONS = np.array([[400, 400], [150, 400]])
 @pytest.fixture
 def results():
     method = MethodResults("jso", ERRORS[..., -1], EVALUATIONS, Convergence(GRID, ERRORS))
-    stored = MethodResults("jade", np.ones((2, 51)))
-    return Results(PROTOCOL, (method, stored), reference="jso")
+    return [method, MethodResults("jade", np.ones((2, 51)))]
 
 
 @pytest.fixture
 def manager(results, tmp_path):
-    export_ioh(results, tmp_path / "ioh")
+    export_ioh(results, PROTOCOL, tmp_path / "ioh")
     manager = iohinspector.DataManager()
     manager.add_folder(str(tmp_path / "ioh"))
     return manager
@@ -58,7 +57,7 @@ def test_iohinspector_reads_back_the_whole_convergence(manager):
 
 
 def test_every_run_begins_with_exactly_one_row_of_evaluation_one(results, tmp_path):
-    for path in export_ioh(results, tmp_path):
+    for path in export_ioh(results, PROTOCOL, tmp_path):
         for data in path.parent.rglob("*.dat"):
             blocks = data.read_text().split("evaluations raw_y\n")[1:]
             assert len(blocks) == 2
@@ -69,6 +68,5 @@ def test_every_run_begins_with_exactly_one_row_of_evaluation_one(results, tmp_pa
 
 
 def test_results_without_a_record_cannot_be_exported(tmp_path):
-    only = Results(PROTOCOL, (MethodResults("jade", np.ones((2, 51))),), reference="jade")
     with pytest.raises(ValueError, match="nothing to export: no method has a record"):
-        export_ioh(only, tmp_path)
+        export_ioh([MethodResults("jade", np.ones((2, 51)))], PROTOCOL, tmp_path)

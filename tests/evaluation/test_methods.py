@@ -7,11 +7,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from de_gym.baselines import BASELINES, run
-from de_gym.controllers import ControlledDE, RandomController, save_controller
+import de_gym
+from de_gym.controllers import RandomController, save_controller
 from de_gym.evaluation.methods import ALGORITHMS, controller_method, make_methods
 from de_gym.evaluation.paper import LABELS
-from de_gym.evaluation.protocol import Protocol
+from de_gym.evaluation.protocol import SEED_RULE, Protocol
+from de_gym.evaluation.results import load_results
+from de_gym.evaluation.runner import run_methods
+from de_gym.evaluation.store import ResultStore
+from de_gym.optimizers import PAPER_METHODS, ControlledDE, run
 from de_gym.problems import make_suite
 
 PROTOCOL = Protocol("cec2017", 10, (1, 5), num_runs=3, max_evaluations=600)
@@ -31,16 +35,16 @@ def controller_file(tmp_path, tiny_controller):
 
 
 def test_every_algorithm_of_the_paper_is_a_method_under_its_own_name():
-    assert list(BASELINES) == [name for name in LABELS if name != "lde"]
+    assert list(PAPER_METHODS) == [name for name in LABELS if name != "lde"]
     for method in make_methods(list(ALGORITHMS), PROTOCOL):
         assert json.loads(json.dumps(dict(method.settings)))["kind"] == "baseline"
         assert pickle.loads(pickle.dumps(method)).name == method.name
 
 
 def test_a_run_is_that_of_the_optimizer_with_the_protocol_s_seeds():
-    seeds = PROTOCOL.run_seeds(5, range(3), "jade")
-    record = _method("jade").run(PROBLEM, PROTOCOL.run_seeds(5, range(3), "jade"), PROTOCOL)
-    expected = run(BASELINES["jade"](), PROBLEM, seeds=seeds, max_evaluations=600)
+    seeds = PROTOCOL.run_seeds(5, range(3))
+    record = _method("jade").run(PROBLEM, PROTOCOL.run_seeds(5, range(3)), PROTOCOL)
+    expected = run(PAPER_METHODS["jade"](), PROBLEM, seeds=seeds, max_evaluations=600)
     np.testing.assert_array_equal(record.errors, expected.errors)
     np.testing.assert_array_equal(record.grid, PROTOCOL.grid)
 
@@ -48,21 +52,21 @@ def test_a_run_is_that_of_the_optimizer_with_the_protocol_s_seeds():
 @pytest.mark.parametrize("name", ["jso", "random", "constant", "controller"])
 def test_a_run_depends_on_its_own_seed_alone(name, controller_file):
     name = controller_file if name == "controller" else name
-    together = _method(name).run(PROBLEM, PROTOCOL.run_seeds(5, range(3), "m"), PROTOCOL)
-    alone = _method(name).run(PROBLEM, PROTOCOL.run_seeds(5, [2], "m"), PROTOCOL)
+    together = _method(name).run(PROBLEM, PROTOCOL.run_seeds(5, range(3)), PROTOCOL)
+    alone = _method(name).run(PROBLEM, PROTOCOL.run_seeds(5, [2]), PROTOCOL)
     assert together.errors[2:].tobytes() == alone.errors.tobytes()
     assert together.convergence[2:].tobytes() == alone.convergence.tobytes()
 
 
 def test_a_method_can_run_twice():
     method = _method("random")
-    first, second = (method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2), "m"), PROTOCOL) for _ in range(2))
+    first, second = (method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2)), PROTOCOL) for _ in range(2))
     assert first.errors.tobytes() == second.errors.tobytes()
 
 
 def test_a_generation_limit_cuts_the_run():
     limited = Protocol("cec2017", 10, (5,), num_runs=1, max_generations=4)
-    record = _method("random").run(PROBLEM, limited.run_seeds(5, [0], "m"), limited)
+    record = _method("random").run(PROBLEM, limited.run_seeds(5, [0]), limited)
     assert record.evaluations.tolist() == [5 * 50]
 
 
@@ -70,7 +74,7 @@ def test_constant_control_takes_its_numbers_from_the_name():
     assert _method("constant").settings["crossover_rate"] == 0.9
     method = _method("constant=0.7,.25")
     assert (method.settings["scale_factor"], method.settings["crossover_rate"]) == (0.7, 0.25)
-    trace = method.trace(PROBLEM, PROTOCOL.run_seeds(5, [0], "m")[0], PROTOCOL)
+    trace = method.trace(PROBLEM, PROTOCOL.run_seeds(5, [0])[0], PROTOCOL)
     assert {float(factor) for factors in trace.scale_factors for factor in factors} == {0.7}
     with pytest.raises(ValueError, match=r"`scale_factor` must be in \[0, 1\], got 7"):
         _method("constant=7,0.5")
@@ -97,6 +101,30 @@ def test_a_controller_for_another_population_size_is_refused(controller_file):
         make_methods([controller_file], Protocol("cec2017", 30, (5,)))
 
 
+def test_the_same_weights_under_another_name_give_the_same_numbers(tmp_path, tiny_controller):
+    paths = [str(save_controller(tiny_controller(50), tmp_path / f"{name}.safetensors")) for name in ("one", "two")]
+    store = ResultStore(tmp_path / "store", PROTOCOL)
+    methods = make_methods(paths, PROTOCOL)
+    assert [method.name for method in methods] == ["one", "two"]
+    run_methods(methods, store, jobs=1, progress=False)
+    one, two = load_results(store, ["one", "two"])
+    assert one.errors.tobytes() == two.errors.tobytes()
+    assert one.convergence.errors.tobytes() == two.convergence.errors.tobytes()
+    assert one.making == {"seed": 0, "seed_rule": SEED_RULE, "package_version": de_gym.__version__}
+
+
+def test_methods_of_one_population_size_begin_with_the_same_points(controller_file):
+    seed = PROTOCOL.run_seeds(5, [0])[0]
+    methods = make_methods(["de", "random", "constant", controller_file], PROTOCOL)
+    starts = [np.sort(method.trace(PROBLEM, seed, PROTOCOL).fitness[0]) for method in methods]
+    assert all(start.tobytes() == starts[0].tobytes() for start in starts)
+
+
+def test_a_controller_of_other_dimensions_is_run_with_a_warning(controller_file):
+    with pytest.warns(UserWarning, match="'quick-seed3' was trained in 10 dimensions and is run in 30"):
+        make_methods([controller_file], Protocol("cec2017", 30, (5,)), population_size=50)
+
+
 def test_unknown_names_and_missing_files_are_refused():
     with pytest.raises(ValueError, match=r"Unknown method 'jos'. Did you mean 'jso'\? Available: de, jade"):
         _method("jos")
@@ -113,14 +141,12 @@ def test_unknown_names_and_missing_files_are_refused():
 
 
 def test_a_trace_holds_what_each_generation_used():
-    trace = _method("random").trace(PROBLEM, PROTOCOL.run_seeds(5, [0], "m")[0], PROTOCOL)
+    trace = _method("random").trace(PROBLEM, PROTOCOL.run_seeds(5, [0])[0], PROTOCOL)
     assert len(trace.fitness) == 600 // 50 - 1
     assert all(np.all(np.diff(fitness) >= 0) for fitness in trace.fitness)  # by rank, as the controller acts
     best = [fitness.min() for fitness in trace.fitness]
     assert best == sorted(best, reverse=True)
-    record = run(
-        ControlledDE(RandomController(50)), PROBLEM, seeds=PROTOCOL.run_seeds(5, [0], "m"), max_evaluations=600
-    )
+    record = run(ControlledDE(RandomController(50)), PROBLEM, seeds=PROTOCOL.run_seeds(5, [0]), max_evaluations=600)
     assert record.errors[0] <= best[-1] - PROBLEM.optimum
 
 
@@ -144,6 +170,6 @@ def test_an_sb3_agent_is_compared_through_its_exported_controller():
     )
     model = agents.RecurrentPPO(agents.UnitBoxLstmPolicy, env, policy_kwargs={"lstm_hidden_size": 4}, device="cpu")
     method = controller_method("agent", agents.export_controller(model.policy, env_settings={"num_bins": 5}))
-    record = method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2), "agent"), PROTOCOL)
+    record = method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2)), PROTOCOL)
     assert record.evaluations.tolist() == [600, 600]
     assert np.isfinite(record.errors).all()

@@ -5,9 +5,9 @@ import pytest
 
 from de_gym.evaluation.paper import (
     LABELS,
+    function_label,
     paper_algorithms,
     paper_column,
-    paper_function_name,
     paper_scores,
 )
 from de_gym.evaluation.statistics import count_marks
@@ -80,7 +80,6 @@ def test_rankings_are_the_printed_scores():
 
 
 def test_functions_of_cec2017_are_renumbered_without_the_second():
-    assert [paper_function_name("cec2017", number) for number in (1, 3, 30)] == ["F1", "F2", "F29"]
-    assert paper_function_name("cec2013", 28) == "f28"
-    with pytest.raises(ValueError, match="No function 2 in this suite"):
-        paper_function_name("cec2017", 2)
+    labels = [function_label("cec2017", number) for number in (1, 2, 3, 30)]
+    assert labels == ["f1", "f2", "f3 (F2)", "f30 (F29)"]
+    assert function_label("cec2013", 28) == "f28"

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from de_gym.evaluation.paper import has_table
-from de_gym.evaluation.protocol import PROTOCOLS, Protocol
+from de_gym.evaluation.protocol import PROTOCOLS, SEED_RULE, Protocol
 
 
 def _numbers(seeds):
@@ -18,7 +20,10 @@ def test_protocols_are_the_paper_s():
     assert PROTOCOLS["paper-cec17-30d"].budget == 300_000
     assert PROTOCOLS["paper-cec13-10d"].functions == tuple(range(21, 29))
     assert PROTOCOLS["paper-cec13-10d-T"].max_generations == 50
-    assert all(has_table(protocol.table) == name.startswith("paper") for name, protocol in PROTOCOLS.items())
+    assert all(has_table(protocol.table) for name, protocol in PROTOCOLS.items() if name.startswith("paper"))
+    assert not any(has_table(protocol.table) for name, protocol in PROTOCOLS.items() if name.startswith("small"))
+    assert PROTOCOLS["ladder-cec17-10d"] == PROTOCOLS["paper-cec17-10d"]
+    assert (PROTOCOLS["ladder-cec17-50d"].budget, PROTOCOLS["ladder-cec17-50d"].dimension) == (500_000, 50)
 
 
 def test_other_limits_do_not_pass_for_the_paper_s():
@@ -27,30 +32,25 @@ def test_other_limits_do_not_pass_for_the_paper_s():
     assert not has_table("cec2017-10d-5000e")
 
 
-def test_every_run_function_method_and_root_has_its_own_numbers():
+def test_every_run_function_protocol_and_root_has_its_own_numbers():
     protocol = Protocol("cec2017", 10, (1, 3))
-    other_root = Protocol("cec2017", 10, (1, 3), seed=1)
-    other_suite = Protocol("cec2013", 10, (1, 3))
-    draws = [
-        *_numbers(protocol.run_seeds(1, range(3), "jso")),
-        *_numbers(protocol.run_seeds(3, range(3), "jso")),
-        *_numbers(protocol.run_seeds(1, range(3), "jade")),
-        *_numbers(other_root.run_seeds(1, range(3), "jso")),
-        *_numbers(other_suite.run_seeds(1, range(3), "jso")),
-    ]
-    assert len(set(draws)) == 15
+    others = [{"seed": 1}, {"suite": "cec2013"}, {"dimension": 30}, {"max_evaluations": 500}, {"max_generations": 50}]
+    draws = [*_numbers(protocol.run_seeds(1, range(3))), *_numbers(protocol.run_seeds(3, range(3)))]
+    draws += [number for other in others for number in _numbers(replace(protocol, **other).run_seeds(1, range(3)))]
+    assert len(set(draws)) == 3 * (2 + len(others))
 
 
 def test_a_run_s_seed_does_not_depend_on_its_neighbours():
     protocol = Protocol("cec2017", 10, (1, 3))
     alone = Protocol("cec2017", 10, (3,), num_runs=8)
-    assert _numbers(protocol.run_seeds(3, range(51), "jso"))[7] == _numbers(alone.run_seeds(3, [7], "jso"))[0]
+    assert _numbers(protocol.run_seeds(3, range(51)))[7] == _numbers(alone.run_seeds(3, [7]))[0]
 
 
-def test_seeds_come_from_a_stable_hash_of_the_names():
-    # Not Python's own, which differs between processes; the two large numbers are CRC-32 of "cec2017" and "jso".
-    expected = np.random.SeedSequence(0, spawn_key=(2704305525, 10, 1, 6, 1662959896))
-    assert _numbers(Protocol("cec2017", 10, (1,)).run_seeds(1, [6], "jso")) == _numbers([expected])
+def test_seeds_follow_the_written_rule_from_a_stable_hash():
+    # Not Python's own hash, which differs between processes; the large number is CRC-32 of "cec2017-10d".
+    rule = SEED_RULE.replace("SeedSequence", "np.random.SeedSequence").replace("crc32(table)", "2706708922")
+    expected = eval(rule, {"np": np, "seed": 4, "function": 1, "run": 6})
+    assert _numbers(Protocol("cec2017", 10, (1,), seed=4).run_seeds(1, [6])) == _numbers([expected])
 
 
 def test_convergence_grid_spans_the_budget():

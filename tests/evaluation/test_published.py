@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from de_gym.baselines.stored import StoredResults, results_name, write_results
 from de_gym.evaluation import published, score_tables
-from de_gym.evaluation import results as results_module
 from de_gym.evaluation.protocol import PROTOCOLS
+from de_gym.evaluation.result_files import StoredRuns, add_runs
+from de_gym.evaluation.table import to_markdown
 
 README = Path(__file__).parents[2] / "README.md"
 PROTOCOL = PROTOCOLS["paper-cec13-10d"]
+STUDIES = {
+    "controller": {"random": "nothing learned", "quick-10d": "the default"},
+    "default, but": {"quick-10d": "nothing changed", "two-numbers": "`--num-knots 1`"},
+    "paper's sizes, but": {"paper-500-cells": "500 cells", "paper-10d": "2000 cells"},
+}
+
+
+def _lines(content):
+    return to_markdown(content).splitlines()
 
 
 def _write(folder, name, level, kind):
     """Store 20 runs around ``level`` on every function: bands that do not overlap differ significantly."""
     errors = level + np.random.default_rng(0).random((8, 20))
-    metadata = {
-        "algorithm": name,
-        "max_evaluations": PROTOCOL.budget,
-        "max_generations": None,
-        "settings": {"kind": kind, "paper_counterpart": "lde"} if kind == "controller" else {},
-    }
-    stored = StoredResults(np.array(PROTOCOL.functions), errors, np.full(errors.shape, 9), metadata)
-    write_results(folder / results_name("cec2013", 10, name), stored)
+    settings = {"kind": kind, "paper_counterpart": "lde"} if kind == "controller" else {"kind": kind}
+    runs = StoredRuns(PROTOCOL.functions, errors, np.full(errors.shape, 9), settings, {})
+    add_runs(PROTOCOL, {name: runs}, folder)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_module, "RESULTS_DIRECTORY", tmp_path)
+    monkeypatch.setattr(score_tables, "RESULTS", tmp_path)
+    monkeypatch.setattr(score_tables, "STUDIES", tmp_path / "studies")
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "descriptions.json").write_text(json.dumps(STUDIES))
     for name, level in (("jade", 1.0), ("jso", 5.0), ("cobide", 0.0)):  # the paper's table has no CoBiDE
         _write(tmp_path, name, level, "baseline")
     for name, level in (("mine", 3.0), ("random", 7.0), ("other", 7.0)):
@@ -40,12 +48,12 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_every_controller_is_ranked_alone_among_the_algorithms_of_the_paper_s_table(folder):
-    rows = score_tables.controllers_table([PROTOCOL]).splitlines()[2:]
+    rows = _lines(score_tables.study_table([PROTOCOL], "controller"))[2:]
     assert rows[0] == "| LDE, as printed in the paper | 1.25 (2) |  |"
     # Alone among JADE and jSO: only JADE is better than "mine", both are better than the others.
     assert rows[1:] == [
         "| `mine` | 1.00 (2) | 8/0/0 |",
-        "| `random`: F and CR uniform in [0, 1], nothing learned | 2.00 (3) |  |",
+        "| `random`: nothing learned | 2.00 (3) |  |",
         "| `other` | 2.00 (3) | 0/8/0 |",
     ]
 
@@ -53,20 +61,20 @@ def test_every_controller_is_ranked_alone_among_the_algorithms_of_the_paper_s_ta
 def test_what_belongs_to_a_study_alone_stands_in_its_own_table(folder):
     for name, level in (("quick-10d", 0.0), ("two-numbers", 3.0), ("paper-500-cells", 7.0), ("paper-10d", 3.0)):
         _write(folder, name, level, "controller")
-    listed = [row.split("`")[1] for row in score_tables.controllers_table([PROTOCOL]).splitlines()[3:]]
-    assert listed == ["quick-10d", "paper-10d", "mine", "random", "other"]
-    assert score_tables.ablations_table([PROTOCOL]).splitlines()[2:] == [
+    listed = [row.split("`")[1] for row in _lines(score_tables.study_table([PROTOCOL], "controller"))[3:]]
+    assert listed == ["quick-10d", "mine", "random", "other"]
+    assert _lines(score_tables.study_table([PROTOCOL], "default, but"))[2:] == [
         "| `quick-10d`: nothing changed | 0.00 (1) | 8/0/0 |",
-        "| `two-numbers`: one mean F and one mean CR: `--num-knots 1` | 1.00 (2) | 8/0/0 |",
+        "| `two-numbers`: `--num-knots 1` | 1.00 (2) | 8/0/0 |",
     ]
-    assert score_tables.cell_sizes_table([PROTOCOL]).splitlines()[2:] == [
+    assert _lines(score_tables.study_table([PROTOCOL], "paper's sizes, but"))[2:] == [
         "| `paper-10d`: 2000 cells | 1.00 (2) | 8/0/0 |",
         "| `paper-500-cells`: 500 cells | 2.00 (3) | 0/8/0 |",
     ]
 
 
 def test_a_table_of_scores_has_a_column_for_every_protocol(folder):
-    header, _, *rows = score_tables.controllers_table([PROTOCOL, PROTOCOLS["paper-cec17-10d"]]).splitlines()
+    header, _, *rows = _lines(score_tables.study_table([PROTOCOL, PROTOCOLS["paper-cec17-10d"]], "controller"))
     assert header.split(" | ")[1:3] == ["CEC'13, 100,000 evaluations, of 3", "CEC'17, 100,000 evaluations, of 1"]
     assert rows[0] == "| LDE, as printed in the paper | 1.25 (2) | 1.24 (3) |  |"
     assert rows[1] == "| `mine` | 1.00 (2) |  | 8/0/0 |"
@@ -74,23 +82,23 @@ def test_a_table_of_scores_has_a_column_for_every_protocol(folder):
 
 def test_the_study_of_cells_has_the_paper_s_figures_beside_ours(folder):
     _write(folder, "paper-500-cells", 7.0, "controller")
-    header, _, first, *_ = score_tables.cell_errors_table(PROTOCOL).splitlines()
-    assert header == "| function | 500 cells | 500 cells, paper | 1000 cells, paper | 2000 cells, paper |"
+    header, _, first, *_ = _lines(score_tables.errors_by_cells_table(PROTOCOL))
+    assert header == "| function | 500 cells | 500 cells, paper | 2000 cells, paper |"
     cells = first.split(" | ")
     assert cells[0] == "| f21"
     assert 7.0 < float(cells[1].split()[0]) < 8.0
-    assert cells[2:] == ["4.00E+02 (0.00E+00)", "3.94E+02 (4.09E+01)", "2.35E+02 (9.04E+01) |"]
+    assert cells[2:] == ["4.00E+02 (0.00E+00)", "2.35E+02 (9.04E+01) |"]
 
 
 def test_a_ranking_has_the_paper_s_scores_beside_ours(folder):
-    rows = score_tables.ranking_table(PROTOCOL, "mine").splitlines()[2:]
+    rows = _lines(score_tables.algorithms_table(PROTOCOL, "mine"))[2:]
     assert [row.split(" | ")[:3] for row in rows] == [
         ["| JADE w/o archive", "0.00", "1.38"],
         ["| mine", "1.00", "1.25"],
         ["| jSO", "2.00", "0.62"],
     ]
     with pytest.raises(ValueError, match=r"Unknown controller 'mien'\. Did you mean 'mine'"):
-        score_tables.ranking_table(PROTOCOL, "mien")
+        score_tables.algorithms_table(PROTOCOL, "mien")
 
 
 def test_the_command_writes_reports_and_replaces_only_its_section(folder, tmp_path, monkeypatch):

@@ -9,15 +9,16 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 
-from de_gym.evaluation.comparison import compare
+from de_gym.evaluation.comparison import Z_LIMIT, compare
+from de_gym.evaluation.comparison_tables import errors_table, paper_table, ranking_table, records_table
 from de_gym.evaluation.figures import DARK, score_bars
-from de_gym.evaluation.html import Picture, report_html
-from de_gym.evaluation.latex import errors_latex, paper_latex, ranking_latex
+from de_gym.evaluation.page import Picture, report_html
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.report import headline_sentences, write_report
 from de_gym.evaluation.results import MethodResults, Results
-from de_gym.evaluation.tables import errors_csv, ranking_csv
+from de_gym.evaluation.table import to_csv
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = ["quic", "gpu", "background-networking", "component-update", "sync"]
@@ -60,11 +61,11 @@ def report(tmp_path_factory, sample_results, sample_traces):
     return write_report(results, folder, traces=sample_traces(30), traced_function="F5", command="python <evaluate>.py")
 
 
-def test_csv_has_one_row_per_function_and_method_with_the_paper_beside(comparison):
-    rows = list(csv.DictReader(errors_csv(comparison).splitlines()))
+def test_records_have_one_row_per_function_and_method_with_the_paper_beside(comparison):
+    rows = list(csv.DictReader(to_csv(records_table(comparison)).splitlines()))
     assert len(rows) == 29 * 6
     row = next(row for row in rows if row["function"] == "30" and row["method"] == "jso")
-    assert (row["paper_function"], row["paper_mean"], row["paper_mark"]) == ("F29", "3.93E+02", "+")
+    assert (row["paper_mean"], row["paper_mark"]) == ("3.93E+02", "+")
     errors = comparison.results["jso"].errors[-1]
     assert float(row["mean"]) == errors.mean()
     assert float(row["std"]) == errors.std()
@@ -75,54 +76,76 @@ def test_csv_has_one_row_per_function_and_method_with_the_paper_beside(compariso
 
 
 def test_ranking_is_sorted_by_score_and_counts_marks(comparison):
-    rows = list(csv.DictReader(ranking_csv(comparison).splitlines()))
-    scores = [float(row["aps"]) for row in rows]
+    rows = list(csv.DictReader(to_csv(ranking_table(comparison)).splitlines()))
+    scores = [float(row["APS"]) for row in rows]
     assert scores == sorted(scores)
+    assert set(scores) == set(comparison.scores.values())
     by_name = {row["method"]: row for row in rows}
-    assert by_name["jso"]["paper_aps"] == "1.4482"
-    assert by_name["learned"]["paper_aps"] == "1.2414"  # the paper's LDE is its counterpart
-    assert [by_name["jso"][kind] for kind in ("better", "similar", "worse")] == [
-        str(n) for n in comparison.counts["jso"]
-    ]
+    assert by_name["jSO"]["APS, paper"] == "1.4482"
+    assert by_name["learned"]["APS, paper"] == "1.2414"  # the paper's LDE is its counterpart
+    counts = [float(by_name["jSO"][kind]) for kind in ("better", "similar", "worse")]
+    assert counts == list(comparison.counts["jso"])
 
 
-def test_latex_errors_have_the_paper_s_columns_blocks_and_footer(comparison):
-    text = errors_latex(comparison)
-    first, second = re.findall(r"\\begin\{tabular\}\{(.*?)\}\n", text)
-    assert first == "c|cc|ccc|ccc|ccc|ccc"
-    assert second == "c|ccc"
-    row = next(line for line in text.splitlines() if line.startswith("$F_{29}$"))
-    mean = comparison.results["learned"].summary.mean[-1]
-    assert f"{mean:.2E}" in row
-    assert str(comparison.counts["jso"]) in text
-    for line in text.splitlines():
-        if line.startswith("$F_"):
-            assert line.count("&") in (14, 3)
+def test_the_table_of_errors_begins_with_the_reference_and_marks_the_others(comparison):
+    errors = errors_table(comparison)
+    assert errors.header[:2] == ("function", "learned")
+    function, reference, other, *_ = errors.rows[-1]
+    assert function.text == "f30 (F29)"
+    assert (reference.text, reference.mark) == (f"{comparison.results['learned'].summary.mean[-1]:.2E}", "")
+    assert (other.mark, other.note) == (
+        comparison.marks["random"][-1],
+        f"{comparison.results['random'].summary.std[-1]:.2E}",
+    )
 
 
-def test_latex_sets_the_smallest_mean_bold():
+def test_the_smallest_means_are_emphasised_as_printed():
     protocol = Protocol("cec2017", 10, (1, 3), num_runs=4)
     good = MethodResults("a", np.array([[0.0, 0.0, 0.0, 0.0], [2.0, 2.0, 3.0, 3.0]]))
     poor = MethodResults("b", np.array([[0.0, 0.0, 0.0, 0.0], [9.0, 9.0, 9.0, 9.0]]))
-    text = errors_latex(compare(Results(protocol, (good, poor), reference="a")))
-    tie, win = (line for line in text.splitlines() if line.startswith("$F_"))
-    assert tie.count(r"\textbf{0.00E+00}") == 4
-    assert r"\textbf{2.50E+00} & \textbf{5.00E-01} & 9.00E+00 & 0.00E+00" in win
+    tie, win = errors_table(compare(Results(protocol, (good, poor), reference="a"))).rows
+    assert [cell.strong for cell in tie] == [False, True, True]
+    assert [(cell.text, cell.note, cell.strong) for cell in win[1:]] == [
+        ("2.50E+00", "5.00E-01", True),
+        ("9.00E+00", "0.00E+00", False),
+    ]
 
 
-def test_latex_puts_the_paper_beside_ours_with_z_scores(comparison):
-    text = paper_latex(comparison)
-    line = next(line for line in text.splitlines() if line.startswith("$F_{1}$"))
-    assert line.startswith("$F_{1}$ & 0.00E+00 & 0.00E+00 & $0$")
-    assert "learned (paper: LDE)" in text
-    assert "paper & " in ranking_latex(comparison)
+def test_the_paper_stands_beside_ours_with_z_scores(comparison):
+    beside = paper_table(comparison)
+    assert beside.header[:4] == ("function", "learned", "paper: LDE", "z")
+    assert [cell.text for cell in beside.rows[0][:4]] == ["f1", "0.00E+00", "0.00E+00", "0"]
+    assert all(cell.strong == (abs(cell.value) > Z_LIMIT) for row in beside.rows for cell in row[3::3])
 
 
 def test_headline_names_reference_extremes_and_what_learning_added(comparison):
     sentences = headline_sentences(comparison)
     counts = comparison.counts["random"]
-    assert sentences[0].startswith("6 methods on 29 functions of CEC 2017, dimension 10, 11 to 51 runs")
+    assert sentences[0].startswith("6 methods on 29 functions of CEC 2017, dimension 10, 11 runs each.")
     assert any(f"better on {counts.worse} functions" in sentence and "random" in sentence for sentence in sentences)
+
+
+def test_a_shared_place_is_no_first_place():
+    protocol = Protocol("cec2017", 10, (1, 3), num_runs=9)
+    low = np.arange(18.0).reshape(2, 9)
+    methods = [MethodResults(name, low + shift) for name, shift in (("a", 0.0), ("b", 0.0), ("c", 99.0))]
+    comparison = compare(Results(protocol, tuple(methods), reference="a"))
+    assert headline_sentences(comparison)[1] == (
+        "a has place 1 of 3, shared with b, by average performance score (0.00); last is c (2.00)."
+    )
+    assert [comparison.place_text(name) for name in "abc"] == ["1=", "1=", "3"]
+    other = compare(Results(protocol, tuple(methods), reference="c"))
+    assert headline_sentences(other)[1] == (
+        "c has place 3 of 3 by average performance score (2.00); first is a and b (0.00)."
+    )
+
+
+def test_the_numbers_of_the_bars_are_their_scores_and_not_the_paper_s(comparison, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(Axes, "set_yticks", lambda _, places, labels: drawn.extend(zip(places, labels, strict=True)))
+    score_bars(comparison)
+    expected = [f"{method.label}   {comparison.scores[method.name]:.2f}" for method in comparison.ranking]
+    assert [label for _, label in sorted(drawn, reverse=True)] == expected
 
 
 def test_a_protocol_the_paper_does_not_have_is_reported_without_it(tmp_path):
@@ -161,7 +184,7 @@ def test_report_folder_holds_page_summary_tables_and_pictures(report):
         "figures/parameters.png",
     }
     summary = (folder / "summary.md").read_text()
-    assert "| learned |" in summary
+    assert "| **learned** |" in summary
     assert "figures/convergence.png" in summary
 
 

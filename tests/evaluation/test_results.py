@@ -1,21 +1,29 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from de_gym.baselines import BASELINES
-from de_gym.baselines.stored import StoredResults, results_name, write_results
-from de_gym.evaluation import results as results_module
 from de_gym.evaluation.comparison import compare
 from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import paper_column, paper_scores
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
-from de_gym.evaluation.results import SHIPPED, MethodResults, Results, export_raw, shipped_results
+from de_gym.evaluation.result_files import StoredRuns, add_runs
+from de_gym.evaluation.results import (
+    SHIPPED,
+    Convergence,
+    MethodResults,
+    Results,
+    add_to_result_file,
+    equal_runs,
+    shipped_results,
+)
 from de_gym.evaluation.statistics import rank_sum_marks, z_scores
+from de_gym.optimizers import PAPER_METHODS
 
 CEC2017 = PROTOCOLS["paper-cec17-10d"]
 
@@ -49,47 +57,58 @@ def test_marks_against_an_algorithm_that_solves_a_function_in_every_run_are_the_
     assert checked > 40
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(results_module, "RESULTS_DIRECTORY", tmp_path)
-    return tmp_path
+LIMITED = Protocol("cec2017", 10, (1, 3), num_runs=2, max_evaluations=500)
 
 
-def _write(folder, algorithm, functions=(3, 1), budget=500, generations=None):
-    errors = np.array([[0.5e-8, 1e-8], [2e-8, 3e-8]])[: len(functions)]
-    metadata = {"algorithm": algorithm, "max_evaluations": budget, "max_generations": generations}
-    content = StoredResults(np.array(functions), errors, np.full(errors.shape, 500), metadata)
-    write_results(folder / results_name("cec2017", 10, algorithm, generations, budget), content)
+def _stored(functions=(3, 1)):
+    errors = np.array([[0.0, 1e-8], [2e-8, 3e-8]])[: len(functions)]
+    return StoredRuns(functions, errors, np.full(errors.shape, 500), {"kind": "baseline"}, {"seed": 4})
 
 
-def test_shipped_results_come_in_the_protocol_s_order_with_solved_runs_at_zero(folder):
-    _write(folder, "jso")
-    (method,) = shipped_results(Protocol("cec2017", 10, (1, 3), max_evaluations=500, target_error=1.5e-8))
+def test_stored_results_come_in_the_protocol_s_order_of_functions(tmp_path):
+    add_runs(LIMITED, {"jso": _stored()}, tmp_path)
+    (method,) = shipped_results(LIMITED, [tmp_path])
     assert (method.name, method.label, method.origin) == ("jso", "jSO", SHIPPED)
-    np.testing.assert_array_equal(method.errors, [[2e-8, 3e-8], [0.0, 0.0]])
-    assert method.settings["algorithm"] == "jso"
+    np.testing.assert_array_equal(method.errors, [[2e-8, 3e-8], [0.0, 1e-8]])
+    assert (method.settings, method.making) == ({"kind": "baseline"}, {"seed": 4})
 
 
-def test_shipped_results_under_other_limits_or_of_other_functions_do_not_count(folder):
-    _write(folder, "jso", budget=600)
-    _write(folder, "jade", generations=50)
-    _write(folder, "de", functions=(1,))
-    assert shipped_results(Protocol("cec2017", 10, (1, 3), max_evaluations=500)) == []
-    assert shipped_results(Protocol("cec2017", 30, (1, 3), max_evaluations=500)) == []
+def test_stored_results_of_other_limits_or_functions_do_not_count(tmp_path):
+    add_runs(LIMITED, {"jso": _stored(), "de": _stored(functions=(1,))}, tmp_path)
+    assert [method.name for method in shipped_results(LIMITED, [tmp_path])] == ["jso"]
+    for other in ({"max_evaluations": 600}, {"max_generations": 50}, {"dimension": 30}, {"target_error": 1e-6}):
+        assert shipped_results(replace(LIMITED, **other), [tmp_path]) == []
 
 
-def test_exported_raw_errors_are_read_as_shipped_ones_after_the_algorithms(folder):
-    protocol = Protocol("cec2017", 10, (1, 3), max_evaluations=500, max_generations=50)
+def test_evaluated_methods_are_added_and_read_after_the_algorithms(tmp_path):
     errors, evaluations = np.array([[2e-8, 3.0], [4.0, 5.0]]), np.full((2, 2), 500)
-    learned = MethodResults("a-mine", errors, evaluations, settings={"kind": "controller", "cell_size": 7})
-    shipped = MethodResults("jade", errors, evaluations, origin=SHIPPED)
-    (path,) = export_raw(Results(protocol, (learned, shipped), reference="a-mine"), folder)
-    assert path.name == "cec2017_10d_500e_50g_a-mine.npz"
-    _write(folder, "jso", generations=50)
-    algorithm, method = shipped_results(protocol)
-    assert (algorithm.name, method.name, method.settings["cell_size"]) == ("jso", "a-mine", 7)
+    learned = MethodResults("a-mine", errors, evaluations, settings={"cell_size": 7}, making={"seed": 3})
+    path = add_to_result_file([learned], LIMITED, tmp_path)
+    assert path.name == "cec2017-10d-500e.npz"
+    add_runs(LIMITED, {"jso": _stored()}, tmp_path)
+    algorithm, method = shipped_results(LIMITED, [tmp_path])
+    assert (algorithm.name, method.name, method.settings, method.making) == (
+        "jso",
+        "a-mine",
+        {"cell_size": 7},
+        {"seed": 3},
+    )
     np.testing.assert_array_equal(method.errors, errors)
-    assert shipped_results(Protocol("cec2017", 10, (1, 3), max_evaluations=500)) == []
+
+
+def test_equally_many_runs_are_compared_the_first_of_each():
+    curves = Convergence(np.array([1, 9]), np.arange(12.0).reshape(2, 3, 2))
+    many = MethodResults("many", curves.errors[..., 1], np.arange(6).reshape(2, 3), curves)
+    few = MethodResults("few", np.ones((2, 2)))
+    with pytest.raises(ValueError, match="need equally many runs to be compared, got 3 of many, 2 of few"):
+        Results(LIMITED, (many, few), reference="few")
+    cut, same = equal_runs([many, few], at_most=51)
+    assert (cut.num_runs, same.num_runs) == (2, 2)
+    np.testing.assert_array_equal(cut.errors, [[1.0, 3.0], [7.0, 9.0]])
+    np.testing.assert_array_equal(cut.evaluations, [[0, 1], [3, 4]])
+    np.testing.assert_array_equal(cut.convergence.errors, curves.errors[:, :2])
+    assert equal_runs([many, few], at_most=1)[0].num_runs == 1
+    np.testing.assert_array_equal(many.part([1], 3).errors, [[7.0, 9.0, 11.0]])
 
 
 def test_names_and_counterparts_in_the_paper():
@@ -114,7 +133,7 @@ def test_stored_results_and_the_published_lde_rank_as_in_the_paper(published_lde
     stored_methods = [
         MethodResults(method.name, rounded(method.errors))
         for method in shipped_results(CEC2017)
-        if method.name in BASELINES
+        if method.name in PAPER_METHODS
     ]
     comparison = compare(Results(CEC2017, (published_lde, *stored_methods), reference="lde"))
     ranking = [method.name for method in comparison.ranking]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -130,12 +131,32 @@ def test_an_error_in_a_method_says_where_it_happened_and_keeps_the_rest(tmp_path
     with pytest.raises(ZeroDivisionError) as caught:
         _run(tmp_path, random_search(fail="raise"), jobs=1)
     assert caught.value.__notes__ == ["This happened in 'search' on function 5, runs 0 to 5."]
-    assert [key.function for key in ResultStore.open(tmp_path).chunks()] == [1]
+    assert [key.function for key in ResultStore(tmp_path, PROTOCOL).chunks()] == [1]
 
 
 def test_ctrl_c_says_what_is_kept(tmp_path):
     with pytest.raises(KeyboardInterrupt, match=r"5 of 10 runs were finished and are kept in .*only the rest"):
         _run(tmp_path, random_search(fail="interrupt"), jobs=1)
+    (resumed,) = _run(tmp_path, jobs=1)
+    (fresh,) = _run(tmp_path / "fresh", jobs=1)
+    assert _same(resumed, fresh)
+
+
+def test_a_full_disk_is_named_and_finished_runs_are_kept(tmp_path, monkeypatch):
+    saved = np.savez
+
+    def fill_up(file, **arrays):
+        if arrays["errors"].sum() > 0 and "f5_" in file.name:
+            file.write(b"half a chunk")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        saved(file, **arrays)
+
+    monkeypatch.setattr(np, "savez", fill_up)
+    message = r"^No space left on device\. 5 of 10 runs were finished and are kept in .*; the same command computes"
+    with pytest.raises(OSError, match=message):
+        _run(tmp_path, jobs=1)
+    assert not list(tmp_path.rglob("*.part"))
+    monkeypatch.undo()
     (resumed,) = _run(tmp_path, jobs=1)
     (fresh,) = _run(tmp_path / "fresh", jobs=1)
     assert _same(resumed, fresh)
@@ -178,7 +199,7 @@ LONG = PROTOCOL.with_runs(1200)
 
 
 def _num_chunks(folder):
-    return sum(1 for _ in (folder / "chunks").glob("*/*.npz"))
+    return sum(1 for _ in (folder / "methods").glob("[!.]*/f*.npz"))
 
 
 @pytest.mark.slow

@@ -5,7 +5,9 @@ import pytest
 from scipy import stats
 
 from de_gym.evaluation.statistics import (
+    accuracy_and_speed_scores,
     average_performance_scores,
+    bayesian_signed_rank,
     count_marks,
     friedman,
     half_unit,
@@ -17,6 +19,8 @@ from de_gym.evaluation.statistics import (
     runtime_distribution,
     runtimes,
     summarize,
+    superiority,
+    u_scores,
     z_scores,
 )
 
@@ -160,6 +164,81 @@ def test_pairwise_tests_use_the_standard_error_of_mean_ranks():
     assert corrected[0, 1] == pytest.approx(max(6 * 0.016, 5 * 0.019), abs=6 * 5e-4)
     np.testing.assert_array_equal(corrected, corrected.T)
     assert corrected.diagonal().tolist() == [1.0] * 4
+
+
+def test_superiority_is_the_share_of_pairs_won_with_ties_as_half():
+    # Of 3 x 2 pairs the compared runs win (2, 1), (3, 1), (3, 2) and tie (1, 1), (2, 2).
+    assert superiority([[1.0, 2.0, 3.0]], [[1.0, 2.0]]).tolist() == pytest.approx([(3 + 2 * 0.5) / 6])
+    first, second = np.random.default_rng(1).random((2, 4, 9))
+    u_values = stats.mannwhitneyu(first, second, axis=-1).statistic
+    np.testing.assert_allclose(superiority(first, second), u_values / 81)
+
+
+def test_signed_rank_probabilities_of_equal_differences_are_those_of_a_beta_distribution():
+    # With the prior's weight w ~ Beta(0.5, P), "equivalent" has the share w^2 and "better" the rest: it wins for
+    # w^2 < 1/2.
+    for num_problems in (1, 2, 5):
+        chances = bayesian_signed_rank([1.0] * num_problems, rope=0.1)
+        expected = stats.beta(0.5, num_problems).cdf(np.sqrt(0.5))
+        assert chances.better == pytest.approx(expected, abs=5e-3)
+        assert chances.equivalent == pytest.approx(1 - expected, abs=5e-3)
+        assert chances.worse == 0.0
+
+
+def test_signed_rank_probabilities_turn_round_with_the_sign_and_add_up_to_one():
+    differences = np.array([0.3, 0.1, -0.05, 0.2, 0.01, -0.2, 0.4])
+    chances, mirrored = (bayesian_signed_rank(sign * differences, rope=0.05) for sign in (1, -1))
+    assert chances == mirrored[::-1]
+    assert sum(chances) == pytest.approx(1.0)
+    assert bayesian_signed_rank(differences, rope=1.0) == (0.0, 1.0, 0.0)
+    assert bayesian_signed_rank(differences, rope=0.05) == chances  # the seed is fixed
+
+
+def test_signed_rank_probabilities_are_those_of_counting_pairs_one_by_one():
+    differences, rope, rng = [0.3, 0.1, -0.05, 0.2, -0.3], 0.06, np.random.default_rng(5)
+    observed, wins = [0.0, *differences], np.zeros(3)
+    for weights in rng.dirichlet([0.5, 1, 1, 1, 1, 1], 4000):
+        shares = [0.0, 0.0, 0.0]
+        for first, one in enumerate(observed):
+            for second, other in enumerate(observed):
+                mean = (one + other) / 2
+                shares[0 if mean > rope else 2 if mean < -rope else 1] += weights[first] * weights[second]
+        wins[int(np.argmax(shares))] += 1
+    assert bayesian_signed_rank(differences, rope) == pytest.approx(wins / 4000, abs=0.03)
+
+
+def test_u_score_counts_pairs_won_against_the_runs_of_others():
+    # Two problems. On the first, 1 and 2 beat 3 and 3 each, and 4 beats none; on the second all runs are equal.
+    scores = u_scores([[[1.0, 2.0, 4.0], [5.0] * 3], [[3.0, 3.0, 9.0], [5.0] * 3]])
+    assert scores.tolist() == [[3 + 3 + 1, 4.5], [1 + 1 + 0, 4.5]]
+
+
+def test_u_score_orders_runs_that_reached_the_target_by_their_evaluations():
+    errors = [[[0.0, 0.0, 1.0]], [[0.0, 2.0, 3.0]]]
+    assert u_scores(errors).tolist() == [[2 * 2.5 + 2], [2 * 0.5 + 0 + 0 + 1]]
+    # The solved run of the second method, at 20, loses to the one at 10 and beats the one at 30.
+    assert u_scores(errors, [[[10, 30, 50]], [[20, 50, 50]]]).tolist() == [[3 + 2 + 2], [2]]
+
+
+def test_u_scores_of_a_problem_add_up_to_all_pairs_of_different_methods():
+    rng = np.random.default_rng(2)
+    scores = u_scores([rng.integers(0, 4, (5, runs)) for runs in (7, 7, 7)], [rng.integers(1, 9, (5, 7))] * 3)
+    np.testing.assert_allclose(scores.sum(axis=0), 3 * 7 * 7)
+
+
+def test_accuracy_and_speed_of_four_hand_compared_curves():
+    # Final errors 1 and 2 against 4 and 1. Levels to reach first: the worse of both final errors of a pair.
+    first = np.array([[[5.0, 3.0, 1.0], [5.0, 5.0, 2.0]]])
+    second = np.array([[[4.0, 4.0, 4.0], [6.0, 1.0, 1.0]]])
+    accuracy, speed = accuracy_and_speed_scores([first, second])
+    assert accuracy.tolist() == [[(1 + 1 + 0.5) + 1], [0 + (0.5 + 1 + 1)]]
+    assert speed.tolist() == [[0.5 + 0.5], [3 + 2]]
+
+
+def test_accuracy_and_speed_share_out_a_point_for_every_pair_of_runs():
+    curves = -np.sort(-np.random.default_rng(3).integers(0, 5, (3, 4, 6, 9)).astype(float), axis=-1)
+    for scores in accuracy_and_speed_scores(list(curves)):
+        np.testing.assert_allclose(scores.sum(axis=0), 18 * 17 / 2)
 
 
 def test_z_score_is_the_difference_over_both_standard_errors():

@@ -1,0 +1,269 @@
+"""EvolutionStrategy: a residual controller trained by CMA-ES to win against the field on ever new problems.
+
+A candidate is a vector of weights. Every generation draws problems (number of coordinates, budget, landscape, seed),
+lets each candidate and the anchor (the algorithm without residuals) run once on each, and scores a candidate by the
+share of all these runs that its own runs end better than. Ranks need no scale: a problem counts as much as another,
+whatever the size of its errors.
+
+Everything follows from the seed and the scores, so a training is kept as the list of its generations' scores and
+resumed by telling them to a fresh strategy: no object is stored that would have to be unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import cma
+import numpy as np
+from joblib import Parallel, delayed
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.controllers.residual import ResidualController, num_numbers
+from de_gym.files import replacing
+from de_gym.optimizers.adaptive import CONTROL_NAMES, FEATURE_NAMES, final_errors
+from de_gym.problems import Problem, make_suite
+
+
+@dataclass(frozen=True)
+class Curriculum:
+    """What a generation's problems are drawn from.
+
+    Attributes:
+        dimensions: Numbers of coordinates, equally likely.
+        smallest_budget: Evaluations per coordinate of the shortest runs.
+        largest_budget: Of the longest; the logarithm is uniform in between.
+        num_problems: Problems of a generation.
+        cec2013_share: Probability that a problem is one of CEC'13, where that has the dimension; else it is random.
+    """
+
+    dimensions: tuple[int, ...] = (2, 3, 5, 10, 20)
+    smallest_budget: float = 50.0
+    largest_budget: float = 2000.0
+    num_problems: int = 60
+    cec2013_share: float = 0.2
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run that every candidate makes."""
+
+    problem: Problem
+    budget: int
+    key: int
+
+
+def draw_tasks(curriculum: Curriculum, seed: int, generation: int) -> list[Task]:
+    """Return the tasks of a generation, which follow from the seed and its number alone."""
+    rng = np.random.default_rng([seed, generation])
+    return [_draw_task(curriculum, rng, seed, generation, number) for number in range(curriculum.num_problems)]
+
+
+def _draw_task(curriculum: Curriculum, rng: np.random.Generator, seed: int, generation: int, number: int) -> Task:
+    dimension = int(rng.choice(curriculum.dimensions))
+    per_coordinate = np.exp(rng.uniform(np.log(curriculum.smallest_budget), np.log(curriculum.largest_budget)))
+    key, official = int(rng.integers(2**63)), int(rng.integers(1, 29))
+    if rng.random() < curriculum.cec2013_share and dimension in (2, 5, 10, 20, 30, 40, 50):
+        problem = make_suite("cec2013", dimension, [official])[official]
+    else:
+        drawn = 1 + generation * curriculum.num_problems + number
+        problem = make_suite("random", dimension, [drawn], seed=seed)[drawn]
+    return Task(problem, int(per_coordinate * dimension), key)
+
+
+def run_tasks(tasks: Sequence[Task], controller: ResidualController, workers: Parallel) -> FloatArray:
+    """Return the final errors (P, T) of P controllers on T tasks, whatever the number of workers."""
+    chunks = _chunks(tasks)
+    parts = workers(delayed(_run_chunk)([tasks[index] for index in chunk], controller) for chunk in chunks)
+    errors = np.empty((len(controller.weights), len(tasks)))
+    for chunk, part in zip(chunks, parts, strict=True):
+        errors[:, chunk] = part
+    return errors
+
+
+def _chunks(tasks: Sequence[Task], largest_cost: float = 2e6) -> list[list[int]]:
+    """Return groups of tasks of one dimension, the longest first, each of limited cost."""
+    order = sorted(range(len(tasks)), key=lambda index: (tasks[index].problem.dimension, tasks[index].budget))
+    chunks: list[list[int]] = []
+    cost = np.inf
+    for index in reversed(order):
+        dimension = tasks[index].problem.dimension
+        if cost > largest_cost or tasks[chunks[-1][0]].problem.dimension != dimension:
+            chunks.append([])
+            cost = 0.0
+        chunks[-1].append(index)
+        cost += tasks[index].budget * dimension
+    return sorted(chunks, key=lambda chunk: -sum(tasks[i].budget * tasks[i].problem.dimension for i in chunk))
+
+
+def _run_chunk(tasks: Sequence[Task], controller: ResidualController) -> FloatArray:
+    num_controllers = len(controller.weights)
+    problems = [task.problem for _ in range(num_controllers) for task in tasks]
+    budgets = np.tile([task.budget for task in tasks], num_controllers)
+    keys = np.tile(np.array([task.key for task in tasks], np.uint64), num_controllers)
+    owners = np.repeat(np.arange(num_controllers), len(tasks))
+    errors: FloatArray = final_errors(problems, budgets, keys, controller, owners).reshape(num_controllers, len(tasks))
+    return errors
+
+
+def win_shares(errors: FloatArray) -> FloatArray:
+    """Return the share of a task's other runs that each run ends better than, ties one half, shape (P, T).
+
+    >>> win_shares(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 5.0]]))
+    array([[1.  , 0.75],
+           [0.5 , 0.75],
+           [0.  , 0.  ]])
+    """
+    better = (errors[:, None] < errors[None]).sum(axis=1)
+    equal = (errors[:, None] == errors[None]).sum(axis=1) - 1
+    shares: FloatArray = (better + 0.5 * equal) / (len(errors) - 1)
+    return shares
+
+
+class EvolutionStrategy:
+    """CMA-ES over the weights of a ``ResidualController``.
+
+    >>> strategy = EvolutionStrategy(Curriculum(dimensions=(2,), largest_budget=60.0, num_problems=2), num_candidates=4)
+    >>> strategy.learn(1).num_generations
+    1
+
+    Attributes:
+        curriculum: What the problems are drawn from.
+        num_candidates: Candidates of a generation.
+        step_size: First standard deviation of every weight.
+        seed: Root seed of the training.
+        scores: Score of every candidate of every generation so far, shape (G, P).
+        anchor_scores: Mean share of wins of the candidates against the anchor alone, shape (G,).
+    """
+
+    def __init__(
+        self,
+        curriculum: Curriculum | None = None,
+        *,
+        num_candidates: int = 20,
+        step_size: float = 0.1,
+        seed: int = 0,
+        workers: int = 1,
+        initial: FloatArray | None = None,
+        free: IntArray | None = None,
+    ) -> None:
+        """Prepare a training.
+
+        Args:
+            curriculum: What the problems are drawn from.
+            num_candidates: Candidates of a generation.
+            step_size: First standard deviation of every weight.
+            seed: Root seed.
+            workers: Processes that share the runs; they do not change the result.
+            initial: Numbers of the controller to start from; zeros, the anchor, by default.
+            free: Positions of the numbers to search; all by default. The others stay as they are.
+        """
+        self.curriculum = curriculum or Curriculum()
+        self.num_candidates = num_candidates
+        self.step_size = step_size
+        self.seed = seed
+        self._workers = Parallel(n_jobs=workers)
+        size = num_numbers(len(CONTROL_NAMES))
+        self._initial = np.zeros(size) if initial is None else np.array(initial, dtype=np.float64)
+        self._free = np.arange(size) if free is None else np.array(free, dtype=np.int64)
+        self.scores: list[list[float]] = []
+        self.anchor_scores: list[float] = []
+        self._strategy = self._new_strategy()
+
+    @property
+    def num_generations(self) -> int:
+        """Generations so far."""
+        return len(self.scores)
+
+    @property
+    def num_evaluations(self) -> int:
+        """Points that the training may have evaluated so far; runs that are solved early take fewer."""
+        tasks = (draw_tasks(self.curriculum, self.seed, number) for number in range(self.num_generations))
+        return sum(task.budget for drawn in tasks for task in drawn) * (self.num_candidates + 1)
+
+    @property
+    def mean(self) -> FloatArray:
+        """The controller's numbers in the middle of the search distribution, what training is for."""
+        mean: FloatArray = self._complete(np.array(self._strategy.mean)[None])[0]
+        return mean
+
+    def controller(self) -> ResidualController:
+        """Return the controller of ``mean``."""
+        return _as_controller(self.mean[None])
+
+    def learn(self, num_generations: int, callback: Callable[[EvolutionStrategy], object] | None = None) -> Self:
+        """Go on for so many generations; ``callback`` is called after each and may return True to stop."""
+        for _ in range(num_generations):
+            candidates = np.array(self._strategy.ask())
+            tasks = draw_tasks(self.curriculum, self.seed, self.num_generations)
+            complete = np.concatenate([self._complete(candidates), np.zeros((1, len(self._initial)))])
+            errors = run_tasks(tasks, _as_controller(complete), self._workers)
+            scores = win_shares(errors)[:-1].mean(axis=1)
+            ties = (errors[:-1] == errors[-1]).mean()
+            self.anchor_scores.append(float((errors[:-1] < errors[-1]).mean() + 0.5 * ties))
+            self._tell(candidates, scores.tolist())
+            if callback is not None and callback(self) is True:
+                break
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write the training so far; the file appears complete or not at all."""
+        content = {
+            "curriculum": asdict(self.curriculum),
+            "num_candidates": self.num_candidates,
+            "step_size": self.step_size,
+            "seed": self.seed,
+            "initial": self._initial.tolist(),
+            "free": self._free.tolist(),
+            "scores": self.scores,
+            "anchor_scores": self.anchor_scores,
+        }
+        with replacing(Path(path)) as file:
+            file.write(json.dumps(content).encode())
+
+    @classmethod
+    def load(cls, path: str | Path, *, workers: int = 1) -> EvolutionStrategy:
+        """Return a training as it was when it was saved, bit for bit."""
+        content = json.loads(Path(path).read_text())
+        curriculum = content["curriculum"] | {"dimensions": tuple(content["curriculum"]["dimensions"])}
+        strategy = cls(
+            Curriculum(**curriculum),
+            num_candidates=content["num_candidates"],
+            step_size=content["step_size"],
+            seed=content["seed"],
+            workers=workers,
+            initial=np.array(content["initial"]),
+            free=np.array(content["free"]),
+        )
+        strategy.anchor_scores = content["anchor_scores"]
+        for scores in content["scores"]:
+            strategy._tell(np.array(strategy._strategy.ask()), scores)
+        return strategy
+
+    def _complete(self, candidates: FloatArray) -> FloatArray:
+        """Return the numbers (P, ...) of controllers of which candidates are the free ones."""
+        complete = np.tile(self._initial, (len(candidates), 1))
+        complete[:, self._free] = candidates
+        return complete
+
+    def _tell(self, candidates: FloatArray, scores: list[float]) -> None:
+        self._strategy.tell(list(candidates), [-score for score in scores])
+        self.scores.append(scores)
+
+    def _new_strategy(self) -> Any:
+        rng = np.random.default_rng([self.seed, 2**32])
+        options = {
+            "CMA_diagonal": True,
+            "popsize": self.num_candidates,
+            "randn": lambda *shape: rng.standard_normal(shape),
+            "verbose": -9,
+            "seed": np.nan,  # cma then leaves numpy's global generator alone
+        }
+        return cma.CMAEvolutionStrategy(self._initial[self._free], self.step_size, options)
+
+
+def _as_controller(vectors: FloatArray) -> ResidualController:
+    return ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vectors)

@@ -1,0 +1,137 @@
+"""The report as one HTML page: no network, pictures and script inline, light and dark."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+
+from de_gym.evaluation.comparison import Z_LIMIT, Comparison
+from de_gym.evaluation.comparison_tables import errors_table, paper_table, ranking_table, suite_title
+from de_gym.evaluation.table import to_html
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One figure of the report, drawn for light and for dark pages."""
+
+    title: str
+    caption: str
+    light: bytes
+    dark: bytes
+
+
+def report_html(comparison: Comparison, headline: Sequence[str], pictures: Sequence[Picture], command: str) -> str:
+    """Return the whole page.
+
+    Args:
+        comparison: What is reported.
+        headline: Sentences that say the main results, plain text.
+        pictures: Figures in the order of the page.
+        command: The command that made the results, or an empty string.
+    """
+    protocol = comparison.results.protocol
+    sections = [
+        _section("Ranking", _RANKING_NOTE, to_html(ranking_table(comparison))),
+        *(_picture(picture) for picture in pictures[:1]),
+        _section("Errors", _errors_note(comparison), to_html(errors_table(comparison))),
+    ]
+    if comparison.paper:
+        sections.append(_section("Beside the paper", _PAPER_NOTE, to_html(paper_table(comparison))))
+    sections += [_picture(picture) for picture in pictures[1:]]
+    sections.append(_section("How it was made", "", _making(comparison, command)))
+    resources = files("de_gym.evaluation")
+    return _PAGE.format(
+        title=escape(
+            f"{suite_title(protocol.suite)}, n = {protocol.dimension}: {len(comparison.results.methods)} methods"
+        ),
+        style=resources.joinpath("report.css").read_text(encoding="utf-8"),
+        script=resources.joinpath("report.js").read_text(encoding="utf-8"),
+        headline="".join(f"<li>{escape(sentence)}</li>" for sentence in headline),
+        sections="\n".join(sections),
+    )
+
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main>
+<header><h1>{title}</h1><ul>{headline}</ul></header>
+{sections}
+</main>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+_RANKING_NOTE = (
+    "APS, the average performance score, is the mean number of methods that are significantly better on a function: "
+    "smaller is better. Friedman ranks compare mean errors; p is against the reference, corrected by Holm's rule. "
+    "Better, similar and worse count functions, by rank-sum tests at 5 % against the reference. The U-score counts "
+    "pairs of runs of different methods in which the method's is better, accuracy + speed (CEC'26) those in which it "
+    "ends better and those in which it is earlier; more is better. The probabilities that a method is better than the "
+    "reference, equivalent (a chance to win between 0.44 and 0.56) or worse are those of a Bayesian signed-rank test."
+)
+_PAPER_NOTE = (
+    "Mean error here and in the paper, and their distance z in standard errors of both; "
+    f"0 within the rounding of the printed digits, bold beyond {Z_LIMIT}."
+)
+
+
+def _errors_note(comparison: Comparison) -> str:
+    return (
+        "Mean error with its standard deviation below, the smallest means in bold. "
+        f"+ is significantly better than {comparison.results.reference_results.label}, ≈ similar, "
+        "− worse (rank-sum test, 5 %). Click a heading to sort."  # noqa: RUF001
+    )
+
+
+def _making(comparison: Comparison, command: str) -> str:
+    protocol = comparison.results.protocol
+    generations = "no limit" if protocol.max_generations is None else str(protocol.max_generations)
+    facts: Mapping[str, str] = {
+        "suite": f"{protocol.suite}, {len(protocol.functions)} functions, dimension {protocol.dimension}",
+        "a run ends": f"after {protocol.budget} evaluations (generations: {generations}) "
+        f"or below an error of {protocol.target_error:g}, which counts as 0",
+        "root seed": str(protocol.seed),
+        **({"command": command} if command else {}),
+    }
+    lines = "".join(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items())
+    details = "".join(
+        f"<details><summary>{escape(method.label)}</summary>"
+        f"<pre>{escape(json.dumps({**method.settings, **method.making}, indent=2, default=str))}</pre></details>"
+        for method in comparison.results.methods
+        if method.settings
+    )
+    return f"<dl>{lines}</dl>{details}"
+
+
+def _section(title: str, note: str, body: str) -> str:
+    paragraph = f"<p>{escape(note)}</p>" if note else ""
+    return f"<section><h2>{escape(title)}</h2>{paragraph}{body}</section>"
+
+
+def _picture(picture: Picture) -> str:
+    light, dark = (f"data:image/png;base64,{b64encode(data).decode()}" for data in (picture.light, picture.dark))
+    body = (
+        f'<figure><picture><source media="(prefers-color-scheme: dark)" srcset="{dark}">'
+        f'<img alt="{escape(picture.title)}" width="{_display_width(picture.light)}" src="{light}"></picture></figure>'
+    )
+    return _section(picture.title, picture.caption, body)
+
+
+def _display_width(png: bytes) -> int:
+    """Return the width at which a picture's 150 dots per inch meet a page's 100, from the PNG header."""
+    return int.from_bytes(png[16:20], "big") * 2 // 3

@@ -1,0 +1,123 @@
+"""Crossover of the two-population shell: writes one run's trials, given what was chosen for each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from de_gym.evolution.breeding_places import (
+    BEST,
+    FACTOR,
+    FRESH,
+    MINUS,
+    NOISE,
+    NUM_SECTIONS,
+    PARENT,
+    PLUS,
+    RATE,
+    USE_AXES,
+    USE_MIDPOINT,
+    USE_NOISE,
+    WEIGHT,
+    BreedingPlaces,
+    happens,
+    number_of,
+)
+from de_gym.evolution.chances import cauchy_at, find_base, uniform_at
+from de_gym.evolution.principal_axes import cross_along_axes
+from de_gym.evolution.top_and_front import Run
+from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.coordinates import move_to_pbest, to_fresh, to_midpoint
+from de_gym.machine.lanes import ROW_WIDTH, choose, load_from, store_from
+
+if TYPE_CHECKING:
+    from de_gym.machine.lanes import Pointer
+
+# Scale of the noise in widths of the box.
+_NOISE_SCALE = 0.0005
+
+
+@inlined
+def cross_all(parameter: Run, rates: Pointer[float], places: BreedingPlaces) -> None:
+    """Write the trials, and the share of their coordinates that were crossed."""
+    dimension, points, low, high = places.dimension, places.points, places.low, places.high
+    for i in range(places.num_trials):
+        rate, drawn = number_of(places, RATE, i), NUM_SECTIONS * places.padded + i * dimension
+        num_crossed, num_outside = 0, 0
+        for j in range(dimension):
+            num_crossed += places.uniforms[drawn + j] <= rate
+        rates[i] = num_crossed / dimension
+        is_partial = num_crossed < dimension
+        if is_partial and happens(parameter.eigenvector_probability, USE_AXES, i, places):
+            _cross_axes(i, drawn, places)
+        else:
+            _cross_row(i, drawn, places)
+            if is_partial and happens(parameter.noise_probability, USE_NOISE, i, places):
+                _add_noise(i, drawn, places)
+        for j in range(dimension):
+            point = points[i * dimension + j]
+            num_outside += (point < low[j]) | (point > high[j])
+        if num_outside:
+            _repair(i, happens(parameter.midpoint_probability, USE_MIDPOINT, i, places), places)
+
+
+@inlined
+def _find_rows(i: int, places: BreedingPlaces) -> tuple[int, int, int, int]:
+    rows, padded = places.rows, places.padded
+    return rows[PARENT * padded + i], rows[BEST * padded + i], rows[PLUS * padded + i], rows[MINUS * padded + i]
+
+
+@inlined
+def _cross_row(i: int, drawn: int, places: BreedingPlaces) -> None:
+    """Write trial i: the donor's coordinates where the uniform does not exceed CR, the parent's elsewhere."""
+    numbers, uniforms, dimension, at = places.positions, places.uniforms, places.dimension, i * places.dimension
+    parent, best, plus, minus = _find_rows(i, places)
+    weight, factor = number_of(places, WEIGHT, i), number_of(places, FACTOR, i)
+    rate = number_of(places, RATE, i)
+    for j in range(dimension if dimension < ROW_WIDTH else 0):
+        current, leading = numbers[parent + j], numbers[best + j]
+        donor = move_to_pbest(current, leading, numbers[plus + j], numbers[minus + j], weight, factor)
+        places.points[at + j] = choose(uniforms[drawn + j] <= rate, donor, current)
+    for block in range(0, dimension if dimension >= ROW_WIDTH else 0, ROW_WIDTH):
+        # The last block overlaps the one before, so that nothing behind the row is touched.
+        k = min(block, dimension - ROW_WIDTH)
+        row, leaders = load_from(numbers, parent + k), load_from(numbers, best + k)
+        added, taken = load_from(numbers, plus + k), load_from(numbers, minus + k)
+        donors = move_to_pbest(row, leaders, added, taken, weight, factor)
+        store_from(places.points, at + k, choose(load_from(uniforms, drawn + k) <= rate, donors, row))
+
+
+@shared
+def _cross_axes(i: int, drawn: int, places: BreedingPlaces) -> None:
+    """Write trial i: moved to the donor along the axes whose uniform does not exceed CR."""
+    numbers, move, low, high = places.positions, places.move, places.low, places.high
+    parent, best, plus, minus = _find_rows(i, places)
+    weight, factor, dimension = number_of(places, WEIGHT, i), number_of(places, FACTOR, i), places.dimension
+    for j in range(dimension):
+        current, leading = numbers[parent + j], numbers[best + j]
+        donor = move_to_pbest(current, leading, numbers[plus + j], numbers[minus + j], weight, factor)
+        move[j] = (donor - current) / (high[j] - low[j])
+    cross_along_axes(move, places.axes, dimension, places.uniforms, drawn, number_of(places, RATE, i))
+    for j in range(dimension):
+        places.points[i * dimension + j] = numbers[parent + j] + move[dimension + j] * (high[j] - low[j])
+
+
+@shared
+def _add_noise(i: int, drawn: int, places: BreedingPlaces) -> None:
+    """Add Cauchy noise to the coordinates of trial i that were not crossed."""
+    base, rate = find_base(places.key, places.stream, NOISE), number_of(places, RATE, i)
+    for j in range(places.dimension):
+        at, scale = i * places.dimension + j, _NOISE_SCALE * (places.high[j] - places.low[j])
+        if places.uniforms[drawn + j] > rate:
+            places.points[at] += scale * cauchy_at(base, at)
+
+
+@shared
+def _repair(i: int, to_middle: bool, places: BreedingPlaces) -> None:
+    """Bring trial i back into the box: to the midpoint of its parent and the bound, or drawn anew."""
+    base, parent = find_base(places.key, places.stream, FRESH), places.rows[PARENT * places.padded + i]
+    for j in range(places.dimension):
+        at, low, high = i * places.dimension + j, places.low[j], places.high[j]
+        if to_middle:
+            places.points[at] = to_midpoint(places.points[at], places.positions[parent + j], low, high)
+        else:
+            places.points[at] = to_fresh(places.points[at], uniform_at(base, at), low, high)

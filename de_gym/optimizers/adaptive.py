@@ -1,0 +1,175 @@
+"""AdaptiveDE: L-SRTDE as it is, or with a residual controller that adjusts its rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.checks import optional_whole
+from de_gym.controllers.residual import ResidualController
+from de_gym.evolution import draw_keys, two_population
+from de_gym.evolution.populations import Trials
+from de_gym.evolution.residuals import PARAMETERS, set_parameters
+from de_gym.evolution.run_arrays import take_runs
+from de_gym.evolution.top_and_front import MAIN, TOP, find_starts
+from de_gym.machine.streams import KeyArray
+from de_gym.optimizers.base import GenerationParameters, Optimizer
+from de_gym.problems import Problem, ProblemBatch
+from de_gym.problems.budgets import ZERO_ERROR
+
+CONTROL_NAMES = tuple(control.name for control in two_population.CONTROLS)
+FEATURE_NAMES = tuple(feature.name for feature in two_population.FEATURES)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptiveDESettings:
+    """Constants of L-SRTDE that are open to choice.
+
+    Attributes:
+        population_size: Individuals at the start; None for 20 n with 10 000 n evaluations, fewer with small budgets.
+    """
+
+    population_size: int | None = None
+
+    def __post_init__(self) -> None:
+        optional_whole("population_size", self.population_size, 4)
+
+
+class AdaptiveDE(Optimizer):
+    """R runs of the two-population shell under its success-rate rule, adjusted by a controller or not."""
+
+    name = "l-srtde"
+    settings: AdaptiveDESettings
+
+    def __init__(
+        self, settings: AdaptiveDESettings | None = None, controller: ResidualController | None = None
+    ) -> None:
+        """Store the settings and the controller; without one this is L-SRTDE."""
+        if controller is not None and (controller.features, controller.controls) != (FEATURE_NAMES, CONTROL_NAMES):
+            raise ValueError(
+                f"A controller of this algorithm has the features {FEATURE_NAMES} and the controls {CONTROL_NAMES}, "
+                f"got {controller.features} and {controller.controls}."
+            )
+        self.settings = settings or AdaptiveDESettings()
+        self.controller = controller
+
+    def _start(self) -> None:
+        budgets = self._runs["max_evaluations"]
+        if self.settings.population_size is not None:
+            self._runs["size"] = np.minimum(self.settings.population_size, budgets)
+        else:
+            residuals = np.zeros(self.num_runs)
+            if self.controller is not None:
+                residuals = self.controller.size_residuals(self._dimension, budgets)
+            self._runs["size"] = initial_sizes(self._dimension, budgets, residuals)
+        self._state: two_population.TwoPopulations | None = None
+        self._parameters = np.zeros(self.num_runs, PARAMETERS)
+
+    def _ask(self) -> Trials:
+        if self._state is None:
+            starts = self._next_starts()
+            points = np.empty((starts[-1], self._dimension))
+            for run, rng in enumerate(self._rngs):
+                rows = points[starts[run] : starts[run + 1]]
+                rng.random(out=rows)
+                rows *= self._upper[run] - self._lower[run]
+                rows += self._lower[run]
+            return Trials(points, starts)
+        begin = np.flatnonzero(self._state.runs["part"] == 0)
+        if len(begin):
+            self._set_parameters(self._state, begin)
+        self._trials = two_population.breed(self._state, self._parameters, self._lower, self._upper)
+        return Trials(self._trials.points, self._trials.starts)
+
+    def _set_parameters(self, state: two_population.TwoPopulations, begin: IntArray) -> None:
+        """Choose the parameters of the runs that begin a generation."""
+        residuals = np.zeros((self.num_runs, len(CONTROL_NAMES)))
+        if self.controller is not None:
+            residuals = self.controller(two_population.observe(state, self._lower, self._upper))
+        chosen = set_parameters(state.runs, residuals)
+        self._parameters[begin] = chosen[begin]
+
+    def _tell(self, trials: Trials, values: FloatArray) -> None:
+        if self._state is None:
+            keys, budgets = draw_keys(self._rngs), self._runs["max_evaluations"].copy()
+            self._state = two_population.start(keys, *trials, values, budgets, self._lower, self._upper)
+        else:
+            two_population.select(self._state, self._parameters, self._trials, values)
+        # A run uses its budget to the last evaluation; one more is what it cannot pay for.
+        following = np.diff(find_starts(self._state.runs, True)).astype(np.int64)
+        self._runs["size"] = np.maximum(following, 1)
+
+    def _keep(self, runs: IntArray) -> None:
+        self._parameters = self._parameters[runs]
+        if self._state is not None:
+            self._state = take_runs(self._state, runs)
+
+    @property
+    def last_parameters(self) -> GenerationParameters | None:
+        """Mean F and CR of the last generation, one for the whole population; None before there is one."""
+        if self._state is None or not self._state.runs["generation"].any():
+            return None
+        rates = self._state.memory[:, MAIN].mean(axis=1) + self._parameters["crossover_shift"]
+        return GenerationParameters(
+            np.clip(self._parameters["mean_scale_factor"], 0.0, 1.0)[:, None],
+            np.clip(rates, 0.0, 1.0)[:, None],
+            self._state.runs["best_fitness"][:, None].copy(),
+        )
+
+    @property
+    def population(self) -> tuple[FloatArray, FloatArray] | None:
+        """The best points found (R, N, D) and their values (R, N), as many as the run of most individuals has."""
+        if self._state is None:
+            return None
+        size = int(self._state.runs["size"].max())
+        rows, runs = self._state.rows[:, TOP, :size], np.arange(self.num_runs)[:, None]
+        alive = np.arange(size) < self._state.runs["size"][:, None]
+        positions = self._state.positions[runs, TOP, rows]
+        positions[~alive] = np.nan
+        return positions, np.where(alive, self._state.fitness[:, TOP, :size], np.inf)
+
+
+def initial_sizes(dimension: int, budgets: IntArray, residuals: FloatArray) -> IntArray:
+    """Return how many points each run begins with, shape (R,)."""
+    sizes = [
+        two_population.initial_size(dimension, int(budget), float(residual))
+        for budget, residual in zip(budgets, residuals, strict=True)
+    ]
+    return np.array(sizes, np.int64)
+
+
+def final_errors(
+    problems: Sequence[Problem], budgets: IntArray, keys: KeyArray, controller: ResidualController, owners: IntArray
+) -> FloatArray:
+    """Return the final errors (R,), 0 below 1e-8, of whole runs on compiled problems, as fast as they can be had.
+
+    Args:
+        problems: One per run, with a known minimum.
+        budgets: Evaluations of each run, shape (R,).
+        keys: What each run's random numbers follow from, shape (R,).
+        controller: One or several controllers.
+        owners: Which of them adjusts each run, shape (R,).
+    """
+    batch = ProblemBatch(problems)
+    sizes = initial_sizes(batch.dimension, budgets, controller.size_residuals(batch.dimension, budgets, owners))
+    points, starts = two_population.draw_initial_points(keys, sizes, batch.lower, batch.upper)
+    values, targets = batch.evaluate_ragged(points, starts), batch.optimum + ZERO_ERROR
+    bounds = batch.lower, batch.upper
+    state = two_population.start(keys, points, starts, values, budgets, *bounds, target_fitness=targets)
+    features = two_population.observe(state, *bounds)
+    errors, alive = np.empty(len(keys)), np.arange(len(keys))
+    while len(alive):
+        features = two_population.advance(state, batch, controller(features, owners[alive]))
+        ended = two_population.has_ended(state)
+        if ended.mean() > _DROPPED_SHARE:
+            errors[alive[ended]] = state.runs["best_fitness"][ended] - batch.optimum[ended]
+            kept = np.flatnonzero(~ended)
+            state, batch, features, alive = take_runs(state, kept), batch.take(kept), features[kept], alive[kept]
+    return np.where(errors < ZERO_ERROR, 0.0, errors)
+
+
+# Ended runs stay in the batch until they are so many: leaving them out copies all others.
+_DROPPED_SHARE = 0.2
