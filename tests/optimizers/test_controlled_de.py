@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from de_gym import make_suite
-from de_gym.baselines import run
 from de_gym.controllers import ConstantController, RandomController
 from de_gym.envs import DEParamControlEnv
-from de_gym.optimizers import ControlledDE
+from de_gym.optimizers import ControlledDE, run
 
 
 def test_runs_equal_the_environment_with_the_same_start_and_key():
@@ -17,14 +16,13 @@ def test_runs_equal_the_environment_with_the_same_start_and_key():
     optimizer = ControlledDE(ConstantController(0.5, 0.9, population_size=50))
     optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(3)], 5000)
     initial = optimizer.ask()
-    optimizer.tell(problem.evaluate(initial))
+    optimizer.tell(problem.evaluate(initial.points))
     env = DEParamControlEnv(functions=[12], max_evaluations=5000, max_generations=None)
-    env.reset(seed=0, options={"initial_population": initial[0]})
+    env.reset(seed=0, options={"initial_population": initial.points})
     env._state.runs["key"] = optimizer._state.runs["key"]
     action = np.repeat([0.5, 0.9], 50)
     for _ in range(99):
-        trials = optimizer.ask()
-        optimizer.tell(problem.evaluate(trials))
+        optimizer.tell(problem.evaluate(optimizer.ask().points))
         _, _, terminated, _, info = env.step(action)
         assert info["best_fitness"] == optimizer.best_fitness[0]
         assert terminated == optimizer.has_ended[0]
@@ -60,9 +58,9 @@ def test_constant_controls_are_reported():
     problem = make_suite("cec2013", 10)[1]
     optimizer = ControlledDE(ConstantController(0.4, 0.8, population_size=10))
     optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(0)], 100)
-    optimizer.tell(problem.evaluate(optimizer.ask()))
+    optimizer.tell(problem.evaluate(optimizer.ask().points))
     assert optimizer.last_parameters is None
-    optimizer.tell(problem.evaluate(optimizer.ask()))
+    optimizer.tell(problem.evaluate(optimizer.ask().points))
     assert (optimizer.last_parameters.scale_factors == 0.4).all()
     assert (optimizer.last_parameters.crossover_rates == 0.8).all()
 
@@ -89,6 +87,6 @@ def test_population_size_is_for_controllers_of_any_size_and_refused_where_it_dif
     for chosen, expected in ((None, 50), (12, 12)):
         optimizer = ControlledDE(AnySize(), chosen)
         optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(0)], 500)
-        assert optimizer.ask().shape == (1, expected, 10)
+        assert optimizer.ask().points.shape == (expected, 10)
     with pytest.raises(ValueError, match="20 individuals, got `population_size` 30"):
         ControlledDE(RandomController(20), 30)
