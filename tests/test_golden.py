@@ -318,13 +318,19 @@ def minimized_cases() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     for method in ("de", "jade", "jade-archive", "jso", "cobide", "cobide-pcm", "cde", "cde-pcm"):
         yield method, partial(minimized, method=method, max_evaluations=450)
     yield "hses", partial(minimized, method="hses", max_evaluations=2000)
-    yield "learned", partial(minimized, max_evaluations=900)
-    yield "learned-10d", partial(minimized, valley, 10, vectorized=True, max_evaluations=1500)
-    yield "learned-30d", partial(minimized, valley, 30, vectorized=True, max_evaluations=1500)
-    yield "learned-undefined", partial(minimized, partly_undefined, vectorized=True, max_evaluations=600)
+    yield "learned", partial(minimized, controller="short-10d", max_evaluations=900)
+    yield "learned-10d", partial(minimized, valley, 10, controller="short-10d", vectorized=True, max_evaluations=1500)
+    yield "learned-30d", partial(minimized, valley, 30, controller="short-30d", vectorized=True, max_evaluations=1500)
+    yield (
+        "learned-undefined",
+        partial(minimized, partly_undefined, controller="short-10d", vectorized=True, max_evaluations=600),
+    )
     yield "learned-by-name", partial(minimized, controller="script-10d", max_evaluations=600)
-    yield "learned-target", partial(minimized, target=1.0, max_evaluations=900)
-    yield "learned-starts", partial(minimized, x0=[[1.0, 1.0, 1.0], [2.0, 3.0, 0.0]], max_evaluations=300)
+    yield "learned-target", partial(minimized, controller="short-10d", target=1.0, max_evaluations=900)
+    yield (
+        "learned-starts",
+        partial(minimized, controller="short-10d", x0=[[1.0, 1.0, 1.0], [2.0, 3.0, 0.0]], max_evaluations=300),
+    )
 
 
 # Training.

@@ -4,7 +4,7 @@ Source: J. Sun, X. Liu, T. Baeck, Z. Xu, "Learning Adaptive Differential Evoluti
 Experiences by Policy Gradient", IEEE Transactions on Evolutionary Computation 25(4), 2021, here "the paper".
 ``paper_tables.csv`` holds every mean, standard deviation and rank-sum mark of its result tables as printed (51
 runs each; the cell-size study under names such as ``lde-n50-cell2000``), ``paper_rankings.csv`` its average
-performance scores. Functions carry their official numbers; algorithms the names of ``de_gym.baselines``.
+performance scores. Functions carry their official numbers; algorithms the names of ``de_gym.optimizers.METHODS``.
 """
 
 from __future__ import annotations

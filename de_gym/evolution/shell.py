@@ -138,8 +138,8 @@ class Shell(ABC):
         """Have the trials meet their parents, in place; return what became of them."""
         # The archive's numbers are the last of the individuals'.
         first_uniform = draws.layout.controller_uniforms + draws.layout.shell_uniforms - 1
-        rule, share, limit = ARCHIVE_RULES[self.archive_rule], self.archive_fraction, self.max_archive_size
-        replace_parents(*state, *trials, values, draws.uniforms, first_uniform, self.strictly, rule, share, limit)
+        rule, share, largest = ARCHIVE_RULES[self.archive_rule], self.archive_fraction, self.max_archive_size
+        replace_parents(*state, *trials, values, draws.uniforms, first_uniform, self.strictly, rule, share, largest)
         if NEXT_SIZE in self.controls:
-            drop_worst(*state, parameters.plans, share, limit)
+            drop_worst(*state, parameters.plans, share, largest)
         return Feedback(state.improvements, trials.starts, parameters)
