@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +23,10 @@ from de_gym.evolution.run_arrays import take_runs
 from de_gym.optimizers.base import Optimizer
 from de_gym.optimizers.cma_steps import cma_constants, log_weights
 from de_gym.optimizers.hses_steps import (
+    FIRST_CMA,
     REDRAWN,
+    REFINING,
+    SECOND_CMA,
     STRATEGY,
     UNIFORM,
     WRAPPED,
@@ -33,12 +35,11 @@ from de_gym.optimizers.hses_steps import (
     freeze_models,
     generation_bests,
     keep_results,
+    make_state,
     sample_generation,
     scale_to_boxes,
 )
 
-# Stages of a run.
-SAMPLING, FIRST_CMA, SECOND_CMA, REFINING = 0, 1, 2, 3
 _BOUND = 100.0
 
 
@@ -90,71 +91,6 @@ class HSESSettings:
         fraction("cma_fraction", self.cma_fraction)
 
 
-class HSESState(NamedTuple):
-    """Arrays of R runs, updated in place; positions are scaled to [-100, 100].
-
-    Attributes:
-        stage: One of the stages above, shape (R,).
-        generation: Generations told in the current stage, shape (R,).
-        mean: Of the univariate model, shape (R, D).
-        deviation: Of the univariate model, shape (R, D).
-        shrinks: Whether deviations shrink because progress stalled, shape (R,).
-        leader_value: Best generation-best of the current sampling stage, shape (R,).
-        leader_generation: Its generation, shape (R,).
-        previous_best: Best value of the last generation, shape (R,).
-        results: Best point of each CMA run, shape (R, 2, D).
-        result_values: Their values, shape (R, 2).
-        cma_mean: Shape (R, D).
-        step_size: Shape (R,).
-        step_path: Shape (R, D).
-        covariance_path: Shape (R, D).
-        covariance: Shape (R, D, D).
-        basis: Eigenvectors of the covariance in columns, shape (R, D, D).
-        axis_lengths: Square roots of its eigenvalues, shape (R, D).
-    """
-
-    stage: IntArray
-    generation: IntArray
-    mean: FloatArray
-    deviation: FloatArray
-    shrinks: BoolArray
-    leader_value: FloatArray
-    leader_generation: IntArray
-    previous_best: FloatArray
-    results: FloatArray
-    result_values: FloatArray
-    cma_mean: FloatArray
-    step_size: FloatArray
-    step_path: FloatArray
-    covariance_path: FloatArray
-    covariance: FloatArray
-    basis: FloatArray
-    axis_lengths: FloatArray
-
-
-def _new_state(num_runs: int, dimension: int) -> HSESState:
-    vectors, matrices = (num_runs, dimension), (num_runs, dimension, dimension)
-    return HSESState(
-        stage=np.full(num_runs, SAMPLING),
-        generation=np.zeros(num_runs, np.int64),
-        mean=np.zeros(vectors),
-        deviation=np.zeros(vectors),
-        shrinks=np.zeros(num_runs, np.bool_),
-        leader_value=np.full(num_runs, np.inf),
-        leader_generation=np.zeros(num_runs, np.int64),
-        previous_best=np.full(num_runs, np.inf),
-        results=np.zeros((num_runs, 2, dimension)),
-        result_values=np.zeros((num_runs, 2)),
-        cma_mean=np.zeros(vectors),
-        step_size=np.zeros(num_runs),
-        step_path=np.zeros(vectors),
-        covariance_path=np.zeros(vectors),
-        covariance=np.zeros(matrices),
-        basis=np.zeros(matrices),
-        axis_lengths=np.zeros(vectors),
-    )
-
-
 class HSES(Optimizer):
     """Univariate sampling, CMA-ES twice, univariate sampling where the two disagree."""
 
@@ -172,29 +108,17 @@ class HSES(Optimizer):
         self._first_weights = np.full(settings.num_selected, 1.0 / settings.num_selected)
         self._weights = log_weights(settings.num_selected)
         self._refining_weights = log_weights(settings.num_refining_selected)
-        self._state = _new_state(self.num_runs, self._dimension)
+        self._state = make_state(self.num_runs, self._dimension)
         self._runs["size"] = settings.num_samples
 
     def _keep(self, runs: IntArray) -> None:
         self._state = take_runs(self._state, runs)
 
     def _ask(self) -> Trials:
-        starts, state = self._next_starts(), self._state
-        samplers = self._samplers()
+        starts, samplers = self._next_starts(), self._samplers()
         self._numbers, fresh = self._draw(samplers, starts)
-        factors = np.where(state.shrinks, self.settings.shrink_factor, 1.0)
         self._points = sample_generation(
-            samplers,
-            starts,
-            self._numbers,
-            fresh,
-            state.mean,
-            factors[:, None] * state.deviation,
-            state.cma_mean,
-            state.step_size,
-            state.basis,
-            state.axis_lengths,
-            _BOUND,
+            samplers, starts, self._numbers, fresh, self._state, self.settings.shrink_factor, _BOUND
         )
         return Trials(scale_to_boxes(self._points, starts, self._lower, self._upper, _BOUND), starts)
 
@@ -241,12 +165,12 @@ class HSES(Optimizer):
             (is_refining, self._refining_weights),
         ):
             if chosen.any():
-                fit_models(runs[chosen], starts, self._points, values, weights, state.mean, state.deviation)
+                fit_models(runs[chosen], starts, self._points, values, weights, state)
         # The generation of uniform points is the first of the last phase, but is not counted in the first phase.
         self._watch_progress(runs, bests[runs], generation + is_refining, is_refining)
         if len(begins := runs[is_refining & (generation == 0)]):
             lengths = (settings.apart, settings.together, settings.near, settings.far, settings.frozen_spread)
-            freeze_models(begins, state.results, state.result_values, state.mean, state.deviation, lengths)
+            freeze_models(begins, state, lengths)
         state.generation[runs] += 1
         if len(finished := runs[~is_refining & (generation == settings.num_generations)]):
             state.results[finished] = self._scale_best(finished)[:, None, :]
@@ -285,24 +209,8 @@ class HSES(Optimizer):
 
     def _tell_cma(self, runs: IntArray, starts: IntArray, values: FloatArray, bests: FloatArray) -> None:
         state = self._state
-        advance_cma(
-            runs,
-            starts,
-            self._points,
-            self._numbers,
-            values,
-            state.generation,
-            state.cma_mean,
-            state.step_size,
-            state.step_path,
-            state.covariance_path,
-            state.covariance,
-            state.basis,
-            state.axis_lengths,
-            self._constants,
-        )
-        slots = state.stage - FIRST_CMA
-        keep_results(runs, slots, starts, self._points, values, state.results, state.result_values)
+        advance_cma(runs, starts, self._points, self._numbers, values, state, self._constants)
+        keep_results(runs, starts, self._points, values, state)
         best, previous = bests[runs], state.previous_best[runs]
         # Equal infinities count as no change; their difference is not a number.
         change = np.abs(np.where(best == previous, 0.0, best) - np.where(best == previous, 0.0, previous))
@@ -322,5 +230,5 @@ class HSES(Optimizer):
 
 
 def _is_cma(stage: IntArray) -> BoolArray:
-    in_cma: BoolArray = (stage == FIRST_CMA) | (stage == SECOND_CMA)
-    return in_cma
+    is_cma: BoolArray = (stage == FIRST_CMA) | (stage == SECOND_CMA)
+    return is_cma

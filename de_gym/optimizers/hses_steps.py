@@ -3,17 +3,88 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
-from de_gym.arrays import FloatArray, IntArray
+from de_gym.arrays import BoolArray, FloatArray, IntArray
 from de_gym.machine.compiling import compiled
 from de_gym.machine.ordering import rank_by_fitness
 from de_gym.optimizers.cma_steps import CMAConstants, decompose, sample_steps, update_strategy
 
 # Where the points of a generation come from: the box, a univariate model with outside coordinates redrawn or wrapped,
 # or CMA-ES. The compiled code switches on the numbers.
-SAMPLERS = UNIFORM, REDRAWN, WRAPPED, STRATEGY = 0, 1, 2, 3
+UNIFORM, REDRAWN, WRAPPED, STRATEGY = 0, 1, 2, 3
+
+
+# Stages of a run.
+SAMPLING, FIRST_CMA, SECOND_CMA, REFINING = 0, 1, 2, 3
+
+
+class HSESState(NamedTuple):
+    """Arrays of R runs, updated in place; positions are scaled to [-100, 100].
+
+    Attributes:
+        stage: SAMPLING, FIRST_CMA, SECOND_CMA or REFINING, shape (R,).
+        generation: Generations told in the current stage, shape (R,).
+        mean: Of the univariate model, shape (R, D).
+        deviation: Of the univariate model, shape (R, D).
+        shrinks: Whether deviations shrink because progress stalled, shape (R,).
+        leader_value: Best generation-best of the current sampling stage, shape (R,).
+        leader_generation: Its generation, shape (R,).
+        previous_best: Best value of the last generation, shape (R,).
+        results: Best point of each CMA run, shape (R, 2, D).
+        result_values: Their values, shape (R, 2).
+        cma_mean: Shape (R, D).
+        step_size: Shape (R,).
+        step_path: Shape (R, D).
+        covariance_path: Shape (R, D).
+        covariance: Shape (R, D, D).
+        basis: Eigenvectors of the covariance in columns, shape (R, D, D).
+        axis_lengths: Square roots of its eigenvalues, shape (R, D).
+    """
+
+    stage: IntArray
+    generation: IntArray
+    mean: FloatArray
+    deviation: FloatArray
+    shrinks: BoolArray
+    leader_value: FloatArray
+    leader_generation: IntArray
+    previous_best: FloatArray
+    results: FloatArray
+    result_values: FloatArray
+    cma_mean: FloatArray
+    step_size: FloatArray
+    step_path: FloatArray
+    covariance_path: FloatArray
+    covariance: FloatArray
+    basis: FloatArray
+    axis_lengths: FloatArray
+
+
+def make_state(num_runs: int, dimension: int) -> HSESState:
+    """Return the state of runs that begin."""
+    vectors, matrices = (num_runs, dimension), (num_runs, dimension, dimension)
+    return HSESState(
+        stage=np.full(num_runs, SAMPLING),
+        generation=np.zeros(num_runs, np.int64),
+        mean=np.zeros(vectors),
+        deviation=np.zeros(vectors),
+        shrinks=np.zeros(num_runs, np.bool_),
+        leader_value=np.full(num_runs, np.inf),
+        leader_generation=np.zeros(num_runs, np.int64),
+        previous_best=np.full(num_runs, np.inf),
+        results=np.zeros((num_runs, 2, dimension)),
+        result_values=np.zeros((num_runs, 2)),
+        cma_mean=np.zeros(vectors),
+        step_size=np.zeros(num_runs),
+        step_path=np.zeros(vectors),
+        covariance_path=np.zeros(vectors),
+        covariance=np.zeros(matrices),
+        basis=np.zeros(matrices),
+        axis_lengths=np.zeros(vectors),
+    )
 
 
 @compiled
@@ -121,28 +192,20 @@ def sample_generation(
     starts: IntArray,
     numbers: FloatArray,
     fresh: FloatArray,
-    mean: FloatArray,
-    deviation: FloatArray,
-    cma_mean: FloatArray,
-    step_size: FloatArray,
-    basis: FloatArray,
-    axis_lengths: FloatArray,
+    state: HSESState,
+    shrink_factor: float,
     bound: float,
 ) -> FloatArray:
-    """Return points (T, D) of all runs, each by its own sampler.
+    """Return points (T, D) of all runs, each by its own sampler, in a box of [-bound, bound].
 
     Args:
-        samplers: A number of ``SAMPLERS`` for each run, shape (R,).
+        samplers: One of UNIFORM, REDRAWN, WRAPPED and STRATEGY for each run, shape (R,).
         starts: Run r has the points ``starts[r]`` to ``starts[r + 1]``, shape (R + 1,).
         numbers: Uniforms or normals of each point, shape (T, D).
         fresh: Normals to redraw from, shape (T, D).
-        mean: Of the univariate models, shape (R, D).
-        deviation: Of the univariate models, shape (R, D).
-        cma_mean: Shape (R, D).
-        step_size: Shape (R,).
-        basis: Shape (R, D, D).
-        axis_lengths: Shape (R, D).
-        bound: The box is [-bound, bound].
+        state: Models and strategies.
+        shrink_factor: Factor of the deviations of runs that shrink them.
+        bound: See above.
     """
     points = np.empty_like(numbers)
     for run in range(samplers.shape[0]):
@@ -152,13 +215,15 @@ def sample_generation(
         if samplers[run] == UNIFORM:
             points[rows] = 2.0 * bound * numbers[rows] - bound
         elif samplers[run] == STRATEGY:
-            steps = sample_steps(numbers[rows], basis[run], axis_lengths[run])
-            points[rows] = wrap_outside(cma_mean[run] + step_size[run] * steps, bound)
-        elif samplers[run] == REDRAWN:
-            redrawn = mean[run] + deviation[run] * fresh[rows]
-            points[rows] = redraw_outside(mean[run] + deviation[run] * numbers[rows], redrawn, bound)
+            steps = sample_steps(numbers[rows], state.basis[run], state.axis_lengths[run])
+            points[rows] = wrap_outside(state.cma_mean[run] + state.step_size[run] * steps, bound)
         else:
-            points[rows] = wrap_outside(mean[run] + deviation[run] * numbers[rows], bound)
+            mean, deviation = state.mean[run], (shrink_factor if state.shrinks[run] else 1.0) * state.deviation[run]
+            drawn = mean + deviation * numbers[rows]
+            if samplers[run] == REDRAWN:
+                points[rows] = redraw_outside(drawn, mean + deviation * fresh[rows], bound)
+            else:
+                points[rows] = wrap_outside(drawn, bound)
     return points
 
 
@@ -189,36 +254,24 @@ def generation_bests(starts: IntArray, values: FloatArray) -> FloatArray:
 
 @compiled
 def fit_models(
-    runs: IntArray,
-    starts: IntArray,
-    points: FloatArray,
-    values: FloatArray,
-    weights: FloatArray,
-    mean: FloatArray,
-    deviation: FloatArray,
+    runs: IntArray, starts: IntArray, points: FloatArray, values: FloatArray, weights: FloatArray, state: HSESState
 ) -> None:
     """Replace the models of the given runs, in place, by those of their points."""
     for run in runs:
         rows = slice(starts[run], starts[run + 1])
-        mean[run], deviation[run] = fit_model(points[rows], values[rows], weights)
+        state.mean[run], state.deviation[run] = fit_model(points[rows], values[rows], weights)
 
 
 @compiled
-def freeze_models(
-    runs: IntArray,
-    results: FloatArray,
-    result_values: FloatArray,
-    mean: FloatArray,
-    deviation: FloatArray,
-    lengths: tuple[float, float, float, float, float],
-) -> None:
+def freeze_models(runs: IntArray, state: HSESState, lengths: tuple[float, float, float, float, float]) -> None:
     """Narrow the models of the given runs, in place, where their two CMA results agree."""
     apart, together, near, far, spread = lengths
     for run in runs:
-        distances = np.abs(results[run, 0] - results[run, 1]) / math.sqrt(2.0)
+        results, values = state.results[run], state.result_values[run]
+        distances = np.abs(results[0] - results[1]) / math.sqrt(2.0)
         threshold = freeze_threshold(distances, apart, together, near, far, spread)
-        better = 1 if result_values[run, 1] < result_values[run, 0] else 0
-        freeze_agreed(mean[run], deviation[run], results[run], better, threshold, spread)
+        better = 1 if values[1] < values[0] else 0
+        freeze_agreed(state.mean[run], state.deviation[run], results, better, threshold, spread)
 
 
 @compiled
@@ -228,49 +281,36 @@ def advance_cma(
     points: FloatArray,
     normals: FloatArray,
     values: FloatArray,
-    generation: IntArray,
-    mean: FloatArray,
-    step_size: FloatArray,
-    step_path: FloatArray,
-    covariance_path: FloatArray,
-    covariance: FloatArray,
-    basis: FloatArray,
-    axis_lengths: FloatArray,
+    state: HSESState,
     constants: CMAConstants,
 ) -> None:
     """Advance the strategies of the given runs, in place, by one generation."""
+    step_size, covariance = state.step_size, state.covariance
+    step_path, path = state.step_path, state.covariance_path
     for run in runs:
         rows = slice(starts[run], starts[run + 1])
-        generation[run] += 1
-        mean[run], step_size[run], step_path[run], covariance_path[run], covariance[run] = update_strategy(
+        state.generation[run] += 1
+        state.cma_mean[run], step_size[run], step_path[run], path[run], covariance[run] = update_strategy(
             points[rows],
             normals[rows],
             values[rows],
             step_size[run],
             step_path[run],
-            covariance_path[run],
+            path[run],
             covariance[run],
-            basis[run],
-            axis_lengths[run],
-            generation[run],
+            state.basis[run],
+            state.axis_lengths[run],
+            state.generation[run],
             constants,
         )
-        basis[run], axis_lengths[run] = decompose(covariance[run])
+        state.basis[run], state.axis_lengths[run] = decompose(covariance[run])
 
 
 @compiled
-def keep_results(
-    runs: IntArray,
-    slots: IntArray,
-    starts: IntArray,
-    points: FloatArray,
-    values: FloatArray,
-    results: FloatArray,
-    result_values: FloatArray,
-) -> None:
-    """Replace each run's result in its slot, in place, where one of its points is better."""
+def keep_results(runs: IntArray, starts: IntArray, points: FloatArray, values: FloatArray, state: HSESState) -> None:
+    """Replace the result of each run's current strategy, in place, where one of its points is better."""
     for run in runs:
-        leader, slot = starts[run] + np.argmin(values[starts[run] : starts[run + 1]]), slots[run]
-        if values[leader] < result_values[run, slot]:
-            result_values[run, slot] = values[leader]
-            results[run, slot] = points[leader]
+        leader, slot = starts[run] + np.argmin(values[starts[run] : starts[run + 1]]), state.stage[run] - FIRST_CMA
+        if values[leader] < state.result_values[run, slot]:
+            state.result_values[run, slot] = values[leader]
+            state.results[run, slot] = points[leader]

@@ -5,8 +5,17 @@ import pytest
 
 from de_gym import Problem
 from de_gym.optimizers import HSES, HSESSettings, run
-from de_gym.optimizers.hses import FIRST_CMA, REFINING, SAMPLING, SECOND_CMA
-from de_gym.optimizers.hses_steps import fit_model, freeze_agreed, freeze_threshold, redraw_outside, wrap_outside
+from de_gym.optimizers.hses_steps import (
+    FIRST_CMA,
+    REFINING,
+    SAMPLING,
+    SECOND_CMA,
+    fit_model,
+    freeze_agreed,
+    freeze_threshold,
+    redraw_outside,
+    wrap_outside,
+)
 
 LENGTHS = (0.2, 0.01, 0.1, 10.0, 0.001)
 
