@@ -1,1 +1,1 @@
-"""The parts behind ``de_gym.minimize``: from a user's function and bounds to a run and its result."""
+"""``minimize``, the front door, and the parts behind it: from a user's function and bounds to a run and its result."""

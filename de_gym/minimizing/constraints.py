@@ -23,6 +23,7 @@ INFEASIBLE = 1e150
 _LOGARITHM_SCALE = 1000.0
 
 AnyConstraint: TypeAlias = NonlinearConstraint | LinearConstraint | Bounds
+ConstraintLike: TypeAlias = AnyConstraint | dict[str, Any]
 
 
 def merit(value: float, violation: float) -> float:
@@ -78,9 +79,9 @@ class Constraints:
         members: One entry for each that was given.
     """
 
-    def __init__(self, constraints: AnyConstraint | Sequence[AnyConstraint], dimension: int) -> None:
+    def __init__(self, constraints: ConstraintLike | Sequence[ConstraintLike], dimension: int) -> None:
         """Take scipy's constraint objects, one or several, or say which is none."""
-        given = [constraints] if isinstance(constraints, AnyConstraint) else list(constraints)
+        given = [constraints] if isinstance(constraints, AnyConstraint | dict) else list(constraints)
         self.members = [_read(number, constraint, dimension) for number, constraint in enumerate(given)]
 
     def __bool__(self) -> bool:
@@ -97,6 +98,8 @@ class Constraints:
 
 def _read(number: int, constraint: object, dimension: int) -> Constraint:
     label = f"Constraint {number}"
+    if isinstance(constraint, dict):
+        constraint = _read_older_kind(label, constraint)
     if isinstance(constraint, NonlinearConstraint):
         if not callable(constraint.fun):
             raise TypeError(f"{label} must have a callable `fun`, got {constraint.fun!r}.")
@@ -116,6 +119,14 @@ def _read(number: int, constraint: object, dimension: int) -> Constraint:
     if np.any(constraint.keep_feasible):
         raise ValueError(f"{label} must not ask for `keep_feasible`: infeasible points are part of the search.")
     return Constraint(label, fun, *_limits(label, constraint.lb, constraint.ub))
+
+
+def _read_older_kind(label: str, constraint: dict[str, Any]) -> NonlinearConstraint:
+    """Return what scipy's older kind says: fun(x, *args) is zero ("eq"), or not below it ("ineq")."""
+    kind, fun, arguments = constraint.get("type"), constraint.get("fun"), constraint.get("args", ())
+    if kind not in ("eq", "ineq") or not callable(fun) or constraint.keys() - {"type", "fun", "args", "jac"}:
+        raise ValueError(f'{label} must have a `type`, "eq" or "ineq", a `fun`, and perhaps `args`, got {constraint}.')
+    return NonlinearConstraint(lambda x: fun(x, *arguments), 0.0, 0.0 if kind == "eq" else np.inf)
 
 
 def _as_matrix(matrix: Any) -> FloatArray:

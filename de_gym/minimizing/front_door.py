@@ -20,7 +20,7 @@ from de_gym.checks import optional_whole, real, whole
 from de_gym.controllers import Controller, ResidualController
 from de_gym.minimizing.checkpoint import EvaluationLog
 from de_gym.minimizing.choosing import Choice, num_places
-from de_gym.minimizing.constraints import AnyConstraint, Constraints
+from de_gym.minimizing.constraints import ConstraintLike, Constraints
 from de_gym.minimizing.display import ProgressBar, announced_compiling
 from de_gym.minimizing.endings import Callback, Endings, Limits, RunRecord
 from de_gym.minimizing.evaluations import Evaluations, TimeIsUp
@@ -56,7 +56,7 @@ def minimize(
     x0: ArrayLike | None = None,
     init: ArrayLike | None = None,
     integrality: ArrayLike | None = None,
-    constraints: AnyConstraint | Sequence[AnyConstraint] = (),
+    constraints: ConstraintLike | Sequence[ConstraintLike] = (),
     polish: bool | str = False,
     callback: Callback | None = None,
     disp: bool = False,
@@ -99,9 +99,9 @@ def minimize(
         init: Another name of ``x0``, which is scipy's.
         integrality: Whether coordinates are whole numbers: True or False for all, or one per coordinate. Points are
             rounded before they are evaluated, so ``fun`` and the result only see whole numbers.
-        constraints: scipy's ``NonlinearConstraint``, ``LinearConstraint`` or ``Bounds``, one or several. Feasible
-            points are preferred to others and compared by value, others by the sum of their violations. ``fun`` is
-            only called at feasible points, except while polishing; infeasible ones count as evaluated all the same.
+        constraints: scipy's ``NonlinearConstraint``, ``LinearConstraint``, ``Bounds`` or dictionary, one or several.
+            Feasible points are preferred to others and compared by value, others by their total violation. ``fun``
+            is only called at feasible points, except while polishing; infeasible ones count as evaluated all the same.
             Constraints are called with one point (D,), also when ``vectorized``, and in this process. Equalities hold
             when they are missed by at most 1e-6, which random points never do: inequalities are found more easily.
         polish: Whether scipy's L-BFGS-B (SLSQP with constraints), or the method of scipy's that is named, continues
