@@ -1,18 +1,42 @@
 """Learned parameter control for Differential Evolution."""
 
-import gymnasium as gym
+from __future__ import annotations
 
-from de_gym.minimize import minimize
-from de_gym.problems import Problem, ProblemBatch, make_suite
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 from de_gym.version import __version__
 
-__all__ = ["Problem", "ProblemBatch", "__version__", "make_suite", "minimize"]
+if TYPE_CHECKING:
+    from de_gym.minimizing.front_door import minimize
+    from de_gym.minimizing.scipy_method import scipy_method
+    from de_gym.problems import Problem, ProblemBatch, make_suite
 
-for _id, _name in (("DEParamControl-v0", "DEParamControl"), ("AdaptiveDEControl-v0", "AdaptiveDEControl")):
-    # Registering twice (an interpreter that reloads the package) would only raise a warning.
-    if _id not in gym.registry:
-        gym.register(
-            id=_id,
-            entry_point=f"de_gym.envs:{_name}Env",
-            vector_entry_point=f"de_gym.envs:{_name}VectorEnv",
-        )
+__all__ = ["Problem", "ProblemBatch", "__version__", "make_suite", "minimize", "scipy_method"]
+
+# Loaded when first asked for: gymnasium imports this package for its environments' names alone.
+_MODULES = {
+    "Problem": "de_gym.problems",
+    "ProblemBatch": "de_gym.problems",
+    "make_suite": "de_gym.problems",
+    "minimize": "de_gym.minimizing.front_door",
+    "scipy_method": "de_gym.minimizing.scipy_method",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = entry = getattr(import_module(_MODULES[name]), name)
+    return entry
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
+
+
+if "gymnasium" in sys.modules:
+    from de_gym.registration import register_environments
+
+    register_environments()

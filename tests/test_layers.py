@@ -21,7 +21,8 @@ ORDER = (
     ("controllers",),
     ("envs",),
     ("optimizers",),
-    ("minimize",),
+    ("minimizing",),
+    ("registration",),
     ("evaluation",),
 )
 LAYERS = {name: {below for row in ORDER[:level] for below in row} for level, row in enumerate(ORDER) for name in row}

@@ -17,7 +17,7 @@ from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
 from de_gym.envs.shells import CONSTANT_PBEST, PBEST_SCHEDULES, SHELLS, Shell
 from de_gym.machine.breeding import BOUND_REPAIRS
-from de_gym.problems.budgets import default_max_evaluations
+from de_gym.problems.budgets import BudgetTooSmall, default_max_evaluations
 from de_gym.registry import lookup, unknown_name_message
 
 HISTOGRAM_KINDS = {"fractions": "fractions", "counts": "counts"}
@@ -80,7 +80,7 @@ class EnvSettings:
         lookup("histogram kind", self.histogram, HISTOGRAM_KINDS)
         size, budget = self.population_size, self.max_evaluations
         if size is not None and budget is not None and budget < 2 * size:
-            raise ValueError(
+            raise BudgetTooSmall(
                 f"`max_evaluations` must pay for the initial population and one generation, that is at least "
                 f"{2 * size} with a population of {size}, got {budget}."
             )

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from de_gym.arrays import BoolArray, FloatArray, IntArray
 from de_gym.evolution.populations import RUN, RunRecords, Trials
 from de_gym.machine.compiling import compiled
+from de_gym.problems.budgets import BudgetTooSmall
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class Optimizer(ABC):
         self._asked: Trials | None = None
         self._start()
         if (self._runs["max_evaluations"] < self._runs["size"]).any():
-            raise ValueError(
+            raise BudgetTooSmall(
                 f"`max_evaluations` must be at least {self._runs['size'].max()}, the size of the first population of "
                 f"{self.name} in {self._dimension} dimensions, got {max_evaluations}."
             )
@@ -122,6 +123,11 @@ class Optimizer(ABC):
     def num_runs(self) -> int:
         """Number of runs under way, R."""
         return len(self._runs)
+
+    @property
+    def num_next_points(self) -> IntArray:
+        """Points of each run's next generation, shape (R,)."""
+        return self._runs["size"]
 
     @property
     def evaluations(self) -> IntArray:

@@ -10,3 +10,7 @@ ZERO_ERROR = 1e-8
 def default_max_evaluations(dimension: int) -> int:
     """Return the budget of the CEC competitions, 10 000 evaluations per coordinate."""
     return EVALUATIONS_PER_DIMENSION * dimension
+
+
+class BudgetTooSmall(ValueError):
+    """A budget does not pay for a method's first population."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -11,31 +12,50 @@ from de_gym.arrays import FloatArray
 
 Evaluator: TypeAlias = Callable[[FloatArray], FloatArray]
 UserFunction: TypeAlias = Callable[[FloatArray], object]
+MapLike: TypeAlias = Callable[[UserFunction, Sequence[FloatArray]], Iterable[object]]
+
+
+class CallFailed(RuntimeError):
+    """A function could not be called at all, through no fault of its own: a worker process died, for example."""
 
 
 class PointFunction:
     """A callable that takes one point (D,) and returns a number, applied to every row of points (P, D)."""
 
-    def __init__(self, fun: UserFunction, label: str) -> None:
+    def __init__(self, fun: UserFunction, label: str, map_like: MapLike = map) -> None:
+        """Store the callable and what applies it to many points, by default one after another."""
         self._fun = fun
         self._label = label
+        self._map = map_like
 
     def __call__(self, points: FloatArray) -> FloatArray:
         """Return the values (P,), NaN as +inf."""
-        values = np.empty(len(points))
-        for row, point in enumerate(points):
+        return np.fromiter(self.each(points), np.float64, len(points))
+
+    def each(self, points: FloatArray) -> Iterator[float]:
+        """Yield the values one by one, each as soon as it is known, NaN as +inf."""
+        results: Iterator[object] | None = None
+        for point in points:
             try:
-                result = self._fun(point.copy())
+                if results is None:
+                    results = iter(self._map(self._fun, [row.copy() for row in points]))
+                result = next(results)
+            except CallFailed:
+                raise
             except Exception as error:
                 shown = np.array2string(point, precision=6, threshold=20)
                 raise RuntimeError(f"Function {self._label!r} raised {error!r} at the point {shown}.") from error
+            yield self._as_number(result)
+
+    def _as_number(self, result: object) -> float:
+        if type(result) is not float:
             number = _as_numbers(result, self._label)
             if number.size != 1:
                 raise ValueError(
                     f"Function {self._label!r} must return one number for a point, got shape {number.shape}."
                 )
-            values[row] = number.item()
-        return _without_nan(values)
+            result = float(number.item())
+        return result if result == result else math.inf
 
 
 class VectorFunction:

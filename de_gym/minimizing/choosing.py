@@ -1,0 +1,144 @@
+"""Which optimiser runs, with how many individuals: every budget from one evaluation on is accepted."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.controllers import DEFAULT, Controller, ResidualController, load
+from de_gym.evolution.populations import Trials
+from de_gym.optimizers import AdaptiveDE, AdaptiveDESettings, ControlledDE, Optimizer, make_optimizer, method_name
+from de_gym.optimizers.peers import PeerOptimizer
+from de_gym.optimizers.registry import find_method
+from de_gym.problems.budgets import BudgetTooSmall
+
+AnyController = str | Path | Controller | ResidualController
+
+LEARNED = "learned"
+
+# With which every method that lets one choose can work, and how many generations a budget should pay for.
+_SMALLEST_POPULATION, _FEWEST_GENERATIONS = 5, 4
+
+
+class RandomPoints(Optimizer):
+    """As many random points as the budget pays for, where that is too small for a method."""
+
+    name = "random points"
+
+    def _start(self) -> None:
+        self._runs["size"] = self._runs["max_evaluations"]
+
+    def _ask(self) -> Trials:
+        starts = self._next_starts()
+        points = [
+            rng.uniform(low, high, (count, self._dimension))
+            for rng, low, high, count in zip(self._rngs, self._lower, self._upper, np.diff(starts), strict=True)
+        ]
+        return Trials(np.concatenate(points), starts)
+
+    def _tell(self, trials: Trials, values: FloatArray) -> None:
+        pass
+
+    def _keep(self, runs: IntArray) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the user chose.
+
+    Attributes:
+        name: The method's name, in lower case.
+        controller: For the learned method, else None.
+        population_size: Number of individuals, None for the method's own.
+    """
+
+    name: str
+    controller: Controller | ResidualController | None
+    population_size: int | None
+
+    @classmethod
+    def of(cls, method: str, controller: AnyController, population_size: int | None) -> Choice:
+        """Return the choice of ``minimize``'s arguments, or say what is wrong with them."""
+        if not isinstance(method, str):
+            raise TypeError(f"`method` must be a name, got {method!r}.")
+        if method.lower() != LEARNED:
+            name = method_name(method, LEARNED)
+            if controller != "default":
+                raise ValueError(
+                    f"`controller` goes with method {LEARNED!r}, got {controller!r} with method {method!r}."
+                )
+            return cls(name, None, population_size)
+        if isinstance(controller, str | Path):
+            controller = load(DEFAULT if controller == "default" else controller)
+        own_size = None if isinstance(controller, ResidualController) else controller.population_size
+        if population_size is not None and own_size not in (None, population_size):
+            raise ValueError(
+                f"This controller was trained for {own_size} individuals, got `population_size` "
+                f"{population_size}: leave it out, or choose another controller or method."
+            )
+        return cls(LEARNED, controller, population_size)
+
+    def build(self, population_size: int | None) -> Optimizer:
+        """Return the optimiser with the given number of individuals, or with its own."""
+        if self.controller is None:
+            return make_optimizer(self.name, population_size=population_size)
+        if isinstance(self.controller, ResidualController):
+            return AdaptiveDE(AdaptiveDESettings(population_size), self.controller)
+        return ControlledDE(self.controller, population_size)
+
+    def start(self, box: tuple[FloatArray, FloatArray], rng: np.random.Generator, budget: int) -> Optimizer:
+        """Return the optimiser, started in the box, with fewer individuals or none where the budget is small."""
+        if self.population_size is not None and self.population_size > budget:
+            raise ValueError(
+                f"`population_size` must not be above `max_evaluations`, got {self.population_size} and {budget}."
+            )
+        lower, upper = box[0][None], box[1][None]
+        state = rng.bit_generator.state
+        try:
+            optimizer = self.build(self.population_size)
+            optimizer.start(lower, upper, [rng], budget)
+        except BudgetTooSmall:
+            rng.bit_generator.state = state
+            can_be_smaller = self._lets_choose_size and budget >= _SMALLEST_POPULATION
+            size = max(_SMALLEST_POPULATION, budget // _FEWEST_GENERATIONS)
+            optimizer = self.build(size) if can_be_smaller else RandomPoints()
+            optimizer.start(lower, upper, [rng], budget)
+        return optimizer
+
+    def start_with(
+        self, box: tuple[FloatArray, FloatArray], rng: np.random.Generator, budget: int, num_given: int
+    ) -> Optimizer | None:
+        """Return the started optimiser with a budget that leaves evaluations for given points beyond its population.
+
+        None where they leave no evaluation for it.
+        """
+        state, available = rng.bit_generator.state, budget
+        while available > 0:
+            optimizer = self.start(box, rng, available)
+            surplus = max(num_given - num_places(optimizer), 0)
+            if budget - surplus >= available:
+                return optimizer
+            optimizer.close()
+            available, rng.bit_generator.state = budget - surplus, state
+        return None
+
+    @property
+    def _lets_choose_size(self) -> bool:
+        if self.population_size is not None:
+            return False
+        if isinstance(self.controller, ResidualController):
+            return True
+        if self.controller is not None:
+            return self.controller.population_size is None
+        settings = find_method(self.name).default_settings()
+        return "population_size" in {option.name for option in dataclasses.fields(settings)}
+
+
+def num_places(optimizer: Optimizer) -> int:
+    """Return how many given points a started optimiser can begin with; those of other packages take none."""
+    return 0 if isinstance(optimizer, PeerOptimizer) else int(optimizer.num_next_points[0])

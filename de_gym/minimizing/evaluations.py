@@ -1,0 +1,113 @@
+"""Evaluations: the one door between an optimiser and the user's function, where every value is kept at once."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+import numpy as np
+
+from de_gym.arrays import FloatArray
+from de_gym.minimizing.checkpoint import EvaluationLog
+from de_gym.minimizing.constraints import Constraints, merit
+from de_gym.minimizing.search_space import SearchSpace
+from de_gym.problems.user_functions import PointFunction, VectorFunction
+
+
+class TimeIsUp(Exception):
+    """The time for a run is over; what was evaluated is kept."""
+
+
+class Evaluations:
+    """Values of points as the optimiser sees them, and the best of them as the user does.
+
+    Attributes:
+        num_points: Points evaluated so far.
+        best_point: The best of them, shape (D,), NaN before there is any.
+        best_value: Its value; +inf for an infeasible point, whose value is not asked for.
+        best_merit: The number by which it is the best.
+        last_points: Points of the last call that have been evaluated, shape (P, D).
+        last_merits: Their merits, shape (P,).
+        last_value: Value of the last of them.
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        function: PointFunction | VectorFunction,
+        constraints: Constraints,
+        log: EvaluationLog | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """Store what is evaluated, where values are logged, and when ``time.monotonic`` ends it."""
+        self._space, self._function, self._constraints = space, function, constraints
+        self._log, self._deadline = log, deadline
+        self._prepaid = np.empty(0)
+        self.num_points = 0
+        self.best_point = np.full(space.dimension, np.nan)
+        self.best_value = self.best_merit = self.last_value = math.inf
+        self.last_points, self.last_merits = np.empty((0, space.dimension)), np.empty(0)
+
+    def prepay(self, merits: FloatArray) -> None:
+        """Take the first merits of the next call as known: their points have been evaluated before."""
+        self._prepaid = merits
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """Return merits (P,) of the optimiser's points (P, d)."""
+        known, self._prepaid = self._prepaid, np.empty(0)
+        return np.append(known, self.evaluate(self._space.to_user(points[len(known) :])))
+
+    def evaluate(self, points: FloatArray, everywhere: bool = False) -> FloatArray:
+        """Return merits (P,) of the user's points (P, D); ``everywhere`` asks for values of infeasible ones too."""
+        merits: list[float] = []
+        try:
+            for point, (value, violation) in zip(points, self._outcomes(points, everywhere), strict=True):
+                self.last_value = value
+                number = merit(value, violation) if self._constraints else value
+                merits.append(number)
+                self.num_points += 1
+                if number < self.best_merit or self.num_points == 1:
+                    self.best_point, self.best_value, self.best_merit = point.copy(), value, number
+                if self._deadline is not None and time.monotonic() > self._deadline:
+                    raise TimeIsUp
+        finally:
+            self.last_points, self.last_merits = points[: len(merits)], np.array(merits)
+        return self.last_merits
+
+    def _outcomes(self, points: FloatArray, everywhere: bool) -> Iterator[tuple[float, float]]:
+        """Yield value and violation of every point, stored ones before those that must be evaluated."""
+        if self._log is None:
+            return self._fresh_outcomes(points, everywhere)
+        stored = self._log.replay(points)
+        outcomes = self._fresh_outcomes(points[len(stored) :], everywhere)
+        return chain(stored, self._logged(self._log, zip(points[len(stored) :], outcomes, strict=True)))
+
+    def _logged(
+        self, log: EvaluationLog, outcomes: Iterable[tuple[FloatArray, tuple[float, float]]]
+    ) -> Iterator[tuple[float, float]]:
+        if isinstance(self._function, VectorFunction):
+            together = list(outcomes)
+            log.append(together)
+            yield from (outcome for _, outcome in together)
+            return
+        for point, outcome in outcomes:
+            log.append([(point, outcome)])
+            yield outcome
+
+    def _fresh_outcomes(self, points: FloatArray, everywhere: bool) -> Iterator[tuple[float, float]]:
+        if not self._constraints:
+            for value in self._values(points):
+                yield value, 0.0
+            return
+        violations = [self._constraints.total_violation(point) for point in points]
+        is_asked = np.array([everywhere or violation == 0.0 for violation in violations], np.bool_)
+        values = iter(self._values(points[is_asked]))
+        for asked, violation in zip(is_asked, violations, strict=True):
+            yield (next(values) if asked else math.inf), violation
+
+    def _values(self, points: FloatArray) -> Iterator[float]:
+        if isinstance(self._function, PointFunction):
+            return self._function.each(points)
+        return iter(self._function(points).tolist() if len(points) else ())

@@ -1,0 +1,82 @@
+"""WorkerPool: processes that share the evaluations of a generation, and that may die without loss."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+from de_gym.arrays import FloatArray
+from de_gym.problems.user_functions import CallFailed
+
+_installed: Callable[[FloatArray], Any]
+
+
+class WorkerPool:
+    """A function in several processes.
+
+    A process that dies, by a crash or for lack of memory, takes all others with it; the points that have no value yet
+    are then evaluated once more by new processes.
+    """
+
+    def __init__(self, fun: Callable[[FloatArray], Any], num_workers: int | None) -> None:
+        """Store the function and the number of processes; None for one per core."""
+        try:
+            self._payload = pickle.dumps(fun)
+        except Exception as error:
+            raise TypeError(
+                "`fun` and `args` must be picklable to be sent to `workers`: use functions at the top level of a "
+                f"module, or `workers=1`; pickle says {error!r}."
+            ) from error
+        self._num_workers = num_workers or os.cpu_count()
+        self._executor: ProcessPoolExecutor | None = None
+
+    def map(self, _: Callable[[FloatArray], Any], points: Sequence[FloatArray]) -> Iterator[Any]:
+        """Yield the results of the stored function, in order and as soon as they are known."""
+        num_done = 0
+        for is_last_attempt in (False, True):
+            try:
+                for result in self._get_executor().map(_call, points[num_done:]):
+                    num_done += 1
+                    yield result
+                return
+            except BrokenProcessPool as error:
+                self.close()
+                if is_last_attempt:
+                    raise CallFailed(
+                        "A worker process died twice while it evaluated the same points: look for a crash or a lack "
+                        "of memory in `fun`, and for a script without `if __name__ == '__main__':`."
+                    ) from error
+
+    def close(self) -> None:
+        """End the processes, whatever they are doing."""
+        if self._executor is None:
+            return
+        executor, self._executor = self._executor, None
+        # NOTE: before Python 3.14 there is no public way to end processes that are busy with a long evaluation.
+        processes = list((getattr(executor, "_processes", None) or {}).values())
+        executor.shutdown(wait=False, cancel_futures=True)
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+
+    def _get_executor(self) -> ProcessPoolExecutor:
+        if self._executor is None:
+            self._executor = ProcessPoolExecutor(self._num_workers, initializer=_install, initargs=(self._payload,))
+        return self._executor
+
+
+def _install(payload: bytes) -> None:
+    """Prepare a worker: keep the function, and leave Ctrl-C to the process that asks."""
+    global _installed
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _installed = pickle.loads(payload)
+
+
+def _call(point: FloatArray) -> Any:
+    return _installed(point)

@@ -1,0 +1,125 @@
+"""What happens before anything is computed: imports, registration, scipy's door, and a word about compiling."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core import event
+from scipy.optimize import minimize as scipy_minimize
+
+import de_gym
+from de_gym.minimizing import display
+
+ROOT = Path(__file__).parents[1]
+BOX = [(-5.0, 3.0), (-1.0, 4.0)]
+
+
+def in_new_process(code: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_minimize_needs_neither_gymnasium_nor_matplotlib():
+    code = (
+        "import sys, de_gym; assert 'numba' not in sys.modules and 'scipy' not in sys.modules; de_gym.minimize;"
+        "print([name for name in ('gymnasium', 'matplotlib', 'torch', 'joblib') if name in sys.modules])"
+    )
+    assert in_new_process(code) == "[]"
+
+
+@pytest.mark.parametrize(
+    "imports",
+    ["import gymnasium, de_gym", "import de_gym, gymnasium, de_gym.registration as r; r.register_environments()"],
+)
+def test_environments_are_registered(imports):
+    code = (
+        f"{imports}; print(gymnasium.make('DEParamControl-v0').spec.id, 'AdaptiveDEControl-v0' in gymnasium.registry)"
+    )
+    assert in_new_process(code) == "DEParamControl-v0 True"
+
+
+def test_installation_announces_the_environments():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["entry-points"]["gymnasium.envs"] == {"__root__": "de_gym.registration:register_environments"}
+    from de_gym.registration import register_environments
+
+    register_environments()
+
+
+def test_names_of_the_package():
+    assert set(de_gym.__all__) <= set(dir(de_gym))
+    assert callable(de_gym.minimize)
+    with pytest.raises(AttributeError, match="no attribute 'maximize'"):
+        _ = de_gym.maximize
+
+
+def bowl(x, centre=0.5):
+    return float(np.sum((x - centre) ** 2))
+
+
+def test_scipy_method_is_minimize():
+    method = de_gym.scipy_method("l-srtde", seed=2)
+    seen = []
+    result = scipy_minimize(
+        bowl,
+        [1.0, 1.0],
+        args=(0.25,),
+        bounds=BOX,
+        method=method,
+        callback=lambda xk: seen.append(xk.copy()),
+        options={"max_evaluations": 900},
+    )
+    direct = de_gym.minimize(bowl, BOX, (0.25,), method="l-srtde", seed=2, x0=[1.0, 1.0], max_evaluations=900)
+    assert (result.fun, result.nfev) == (direct.fun, direct.nfev)
+    assert seen[-1].shape == (2,)
+    assert len(seen) == result.nit
+
+
+def test_scipy_method_with_constraints_tolerance_and_result_callback():
+    results = []
+
+    def look(intermediate_result):
+        results.append(intermediate_result.fun)
+
+    result = scipy_minimize(
+        bowl,
+        [1.0, 1.0],
+        bounds=BOX,
+        tol=1e-3,
+        constraints={"type": "ineq", "fun": lambda x: x[0] - 1.0},
+        method=de_gym.scipy_method("jade", seed=0),
+        callback=look,
+    )
+    assert "converged" in result.message
+    assert result.fun == pytest.approx(0.25, abs=1e-2)
+    assert results[-1] == result.fun
+
+
+def test_scipy_method_refuses_what_it_cannot_use():
+    method = de_gym.scipy_method("jso")
+    with pytest.raises(ValueError, match="`bounds` are needed by method 'jso'"):
+        scipy_minimize(bowl, [1.0, 1.0], method=method)
+    with pytest.raises(ValueError, match="`jac` must be left out"):
+        scipy_minimize(bowl, [1.0, 1.0], bounds=BOX, jac=lambda x: x, method=method)
+    with pytest.raises(TypeError, match="popsize"):
+        scipy_minimize(bowl, [1.0, 1.0], bounds=BOX, options={"popsize": 3}, method=method)
+
+
+def test_long_compiling_is_announced_once_and_short_is_not(monkeypatch, capsys):
+    monkeypatch.setattr(display, "_PATIENCE", 0.05)
+    with display.announced_compiling():
+        with event.trigger_event("numba:compile"):
+            pass
+        assert capsys.readouterr().err == ""
+        for _ in range(3):
+            with event.trigger_event("numba:compile"):
+                time.sleep(0.2)
+    assert capsys.readouterr().err == "de_gym: compiling kernels for the first use ...\n"
