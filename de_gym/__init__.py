@@ -2,10 +2,19 @@
 
 import gymnasium as gym
 
+from de_gym.envs import Observation, register_observation, register_reward
 from de_gym.minimize import minimize
 from de_gym.problems import Problem, ProblemBatch, make_suite
 
-__all__ = ["Problem", "ProblemBatch", "make_suite", "minimize"]
+__all__ = [
+    "Observation",
+    "Problem",
+    "ProblemBatch",
+    "make_suite",
+    "minimize",
+    "register_observation",
+    "register_reward",
+]
 __version__ = "0.1.0"
 
 for _id, _name in (("DEParamControl-v0", "DEParamControl"), ("AdaptiveDEControl-v0", "AdaptiveDEControl")):

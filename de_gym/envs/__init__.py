@@ -2,6 +2,7 @@
 
 from de_gym.envs.adaptive_de_control import AdaptiveDEControlEnv, AdaptiveDEControlVectorEnv
 from de_gym.envs.de_param_control import DEParamControlEnv, DEParamControlVectorEnv
+from de_gym.envs.extensions import Observation, RunView, register_observation, register_reward
 from de_gym.envs.settings import EnvSettings
 
 __all__ = [
@@ -10,4 +11,8 @@ __all__ = [
     "DEParamControlEnv",
     "DEParamControlVectorEnv",
     "EnvSettings",
+    "Observation",
+    "RunView",
+    "register_observation",
+    "register_reward",
 ]
