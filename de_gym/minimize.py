@@ -15,14 +15,12 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, OptimizeResult
 
 from de_gym.arrays import BoolArray, FloatArray
-from de_gym.controllers import DEFAULT, Controller, ResidualController, load
+from de_gym.controllers import Controller, ResidualRule
 from de_gym.optimizers import (
-    AdaptiveDE,
-    AdaptiveDESettings,
-    ControlledDE,
     Optimizer,
     Progress,
     advance,
+    make_controlled_optimizer,
     make_optimizer,
     method_name,
 )
@@ -42,7 +40,7 @@ def minimize(
     args: tuple[Any, ...] = (),
     *,
     method: str = "learned",
-    controller: str | Path | Controller | ResidualController = "default",
+    controller: str | Path | Controller | ResidualRule = "default",
     max_evaluations: int | None = None,
     population_size: int | None = None,
     seed: int | np.random.SeedSequence | np.random.Generator | None = None,
@@ -64,7 +62,8 @@ def minimize(
             ``de_gym.optimizers.METHODS``. Those of other packages, such as "cma" and "minion-arrde", need
             ``pip install 'de-gym[peers]'``.
         controller: For "learned": "default" takes the shipped controller for all numbers of coordinates and all
-            budgets; else a shipped name, the path of a ``.safetensors`` file, or a controller itself.
+            budgets; else a shipped name, the path of a ``.safetensors`` file, or a controller itself, such as
+            ``de_gym.controllers.from_policy`` makes of an agent and the environment it was trained on.
         max_evaluations: Points that may be evaluated, 10 000 per coordinate by default. Every method plans its run by
             this budget, so choose it as large as you can afford rather than stopping early. Never exceeded.
         population_size: Number of individuals, for methods that let you choose; a learned controller has its own.
@@ -233,27 +232,13 @@ def _split_bounds(bounds: Sequence[tuple[float, float]] | Bounds) -> tuple[Float
 
 
 def _make_optimizer(
-    method: str, controller: str | Path | Controller | ResidualController, population_size: int | None
+    method: str, controller: str | Path | Controller | ResidualRule, population_size: int | None
 ) -> Optimizer:
     if method.lower() != LEARNED:
         if controller != "default":
             raise ValueError(f"`controller` goes with method {LEARNED!r}, got {controller!r} with method {method!r}.")
         return make_optimizer(method_name(method, LEARNED), population_size=population_size)
-    chosen = _find_controller(controller)
-    if isinstance(chosen, ResidualController):
-        return AdaptiveDE(AdaptiveDESettings(population_size), chosen)
-    if population_size is not None and chosen.population_size not in (None, population_size):
-        raise ValueError(
-            f"This controller was trained for {chosen.population_size} individuals, got `population_size` "
-            f"{population_size}: leave it out, or choose another controller or method."
-        )
-    return ControlledDE(chosen, population_size)
-
-
-def _find_controller(controller: str | Path | Controller | ResidualController) -> Controller | ResidualController:
-    if not isinstance(controller, str | Path):
-        return controller
-    return load(DEFAULT if controller == "default" else controller)
+    return make_controlled_optimizer(controller, population_size)
 
 
 def _checked_budget(max_evaluations: int) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import sys
 import zipfile
@@ -23,8 +22,8 @@ from de_gym.controllers import (
 )
 from de_gym.envs.adaptive_process import AdaptiveProcess, AdaptiveSettings
 from de_gym.envs.parameter_process import ParameterProcess
-from de_gym.envs.settings import EnvSettings
 from de_gym.envs.run_env import make_spaces
+from de_gym.envs.settings import EnvSettings
 from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
 from de_gym.optimizers.base import Optimizer
 from de_gym.optimizers.controlled_de import ControlledDE
@@ -37,30 +36,28 @@ _MODEL = re.compile(r"([A-Za-z_]\w*):(.+\.zip)")
 _LIBRARIES = "stable_baselines3", "sb3_contrib"
 
 
-def find_controller(
-    source: object, *, population_size: int | None = None, deterministic: bool = False, trust: bool = False
-) -> AnyController:
+def find_controller(source: object, *, trust: bool = False) -> AnyController:
     """Return the controller that ``source`` means.
 
     Args:
         source: "default"; the name of a controller that comes with the package; the path of a ``.safetensors`` file;
             "module:attribute", which imports the user's own code; "PPO:model.zip", which loads a model that an
             algorithm of Stable-Baselines3 or sb3-contrib saved, and needs ``trust``; a model that has its environment;
-            or a controller itself, such as ``from_policy`` returns.
-        population_size: When given, the number of individuals a recurrent controller must have been trained for.
-        deterministic: Whether the actions of a recurrent controller are its policy's means instead of samples.
+            or a controller itself, such as ``from_policy`` returns. A saved model must have been trained on an
+            environment with default settings and no wrappers: the file does not hold them, nor their statistics.
         trust: Whether files may be loaded that can execute code.
     """
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | Path):
         return _as_controller(source)
-    name = os.fspath(source)
+    name = str(source)
     if is_model(name):
         return _load_model(name, trust)
     if is_attribute(name):
         return _as_controller(_import_attribute(name))
-    if name == "default" or name in available() or name.endswith(".safetensors"):
-        chosen = DEFAULT if name == "default" else source
-        return load(Path(chosen) if isinstance(chosen, os.PathLike) else chosen, population_size=population_size, deterministic=deterministic)
+    if name == "default":
+        return load(DEFAULT)
+    if isinstance(source, Path) or name in available() or name.endswith(".safetensors"):
+        return load(source)
     choices = ["default", *available(), "FILE.safetensors", "MODULE:ATTRIBUTE", "ALGORITHM:MODEL.zip"]
     raise ValueError(unknown_name_message("controller", name, choices))
 
@@ -134,7 +131,7 @@ def _load_model(name: str, trust: bool) -> PolicyController:
         )
     match = _MODEL.fullmatch(name)
     if match is None:
-        raise ValueError(f"A saved model needs the name of its algorithm in front, as in 'PPO:model.zip', got {name!r}.")
+        raise ValueError(f"A saved model needs its algorithm's name in front, as in 'PPO:model.zip', got {name!r}.")
     algorithm, path = match.groups()
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path!r} is not a file that a model was saved in.")
@@ -167,7 +164,7 @@ def _settings_of_spaces(observation_space: Any, action_space: Any) -> EnvSetting
             chosen: EnvSettings | AdaptiveSettings = settings
             return chosen
     raise ValueError(
-        f"The spaces {observation_space} and {action_space} of the saved model are those of no environment with default "
-        f"settings and no wrappers: write `controller = de_gym.controllers.from_policy(model, env)` in a module and name "
-        f"it MODULE:controller."
+        f"The spaces {observation_space} and {action_space} of the saved model are those of no environment with "
+        f"default settings and no wrappers: write `controller = de_gym.controllers.from_policy(model, env)` in a "
+        f"module and name it MODULE:controller."
     )
