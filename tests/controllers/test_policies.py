@@ -57,9 +57,9 @@ def assert_equals_environment(controller, env, decide, env_id):
     problem = de_gym.make_suite("cec2013", 10)[1]
     optimizer = make_controlled_optimizer(controller)
     optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(5)], BUDGET)
-    initial = optimizer.ask()
-    optimizer.tell(problem.evaluate(initial.reshape(-1, 10)).reshape(initial.shape[:-1]))
-    observation, _ = env.reset(seed=0, options={"initial_population": initial.reshape(-1, 10)})
+    initial = optimizer.ask().points
+    optimizer.tell(problem.evaluate(initial))
+    observation, _ = env.reset(seed=0, options={"initial_population": initial})
     inner = env.unwrapped
     if env_id == PARAMETERS:
         inner._state.runs["key"] = optimizer._state.runs["key"]
@@ -67,8 +67,7 @@ def assert_equals_environment(controller, env, decide, env_id):
         inner._state.shell_runs["key"] = optimizer._state.runs["key"]
     history = {}
     while not optimizer.has_ended[0]:
-        trials = optimizer.ask()
-        optimizer.tell(problem.evaluate(trials.reshape(-1, 10)).reshape(trials.shape[:-1]))
+        optimizer.tell(problem.evaluate(optimizer.ask().points))
         history[int(optimizer.evaluations[0])] = optimizer.best_fitness[0]
     ended, num_steps = False, 0
     while not ended:
@@ -174,10 +173,10 @@ def test_memories_of_recurrent_models_stay_with_their_runs():
 
 @BOTH
 def test_wrappers_of_gymnasium_are_undone(env_id):
-    env = NormalizeObservation(RescaleAction(ClipAction(make(env_id)), np.float32(-2), np.float32(2)))
+    env = NormalizeObservation(ClipAction(RescaleAction(make(env_id), np.float32(-2), np.float32(2))))
     env.reset(seed=1)
     for _ in range(5):
-        env.step(env.action_space.sample())
+        env.step(np.zeros(env.action_space.shape, np.float32))
     env.update_running_mean = False
     act.size = env.action_space.shape[0]
     assert_equals_environment(from_policy(act, env), env, lambda observation: act(observation[None])[0], env_id)
@@ -319,7 +318,7 @@ def test_population_size_of_an_adaptive_environment_is_kept_where_it_was_chosen(
     controller = from_policy(zeros, make(ADAPTIVE, population_size=33))
     optimizer = make_controlled_optimizer(controller)
     optimizer.start(np.full((1, 2), -1.0), np.ones((1, 2)), [np.random.default_rng(0)], 500)
-    assert optimizer.ask().reshape(-1, 2).shape == (33, 2)
+    assert optimizer.ask().points.shape == (33, 2)
 
 
 def test_zeros_leave_the_adaptive_algorithm_alone_and_others_do_not():

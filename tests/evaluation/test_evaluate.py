@@ -70,6 +70,28 @@ def test_protocols_are_the_paper_s_tables_with_its_algorithms():
     assert names[-4:] == ["de", "jade", "jade-archive", "jso"]
 
 
+OWN_CODE = """
+import gymnasium as gym, numpy as np, de_gym
+from de_gym.controllers import from_policy
+
+class Middle:
+    def __call__(self, observations):
+        return np.full((len(observations), 13), 0.1)
+
+adjusted = from_policy(Middle(), gym.make("AdaptiveDEControl-v0", functions=[1], dimension=10))
+"""
+
+
+def test_own_code_is_compared_by_name_in_worker_processes_too(place, reports, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (place / "code_of_a_user.py").write_text(OWN_CODE)
+    names = ("code_of_a_user:adjusted", "l-srtde")
+    evaluate.evaluate(replace(TINY, methods=names, stored=False, jobs=2, chunk_size=1, out=place / "own"))
+    own, plain = reports[0].methods
+    assert (own.name, plain.name) == ("adjusted", "l-srtde")
+    assert (own.errors != plain.errors).all()
+
+
 def test_export_and_named_methods(place, reports):
     config = replace(TINY, methods=("jade", "constant=0.7,0.3"), ioh=Path("ioh"), out=Path("out"))
     evaluate.evaluate(config)
