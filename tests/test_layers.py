@@ -11,20 +11,23 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # What each layer may import from de_gym besides itself; files at the top of the package count by their own name.
-BASE = {"arrays", "registry", "files", "tensor_files", "machine"}
+BASE = {"arrays", "checks", "registry", "files", "tensor_files", "machine"}
+CORE = BASE | {"problems", "evolution"}
 LAYERS = {
-    "problems": BASE,
-    "evolution": BASE | {"problems"},
-    "envs": BASE | {"problems", "evolution"},
-    "baselines": BASE | {"problems", "evolution"},
-    "controllers": BASE | {"problems", "evolution", "envs", "baselines"},
-    "minimize": BASE | {"problems", "evolution", "envs", "baselines", "controllers"},
-    "evaluation": BASE | {"problems", "evolution", "envs", "baselines", "controllers"},
     "arrays": set(),
+    "checks": set(),
     "registry": set(),
-    "machine": {"arrays"},
     "files": set(),
     "tensor_files": {"files"},
+    "machine": {"arrays"},
+    "problems": BASE,
+    "evolution": BASE | {"problems"},
+    "controllers": CORE,
+    "envs": CORE | {"controllers"},
+    "optimizers": CORE | {"controllers", "envs"},
+    "baselines": CORE | {"controllers", "envs", "optimizers"},
+    "minimize": CORE | {"controllers", "envs", "optimizers"},
+    "evaluation": CORE | {"controllers", "envs", "optimizers"},
 }
 FORBIDDEN = {"torch", "stable_baselines3", "sb3_contrib", "agents"}
 

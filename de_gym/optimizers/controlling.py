@@ -53,7 +53,7 @@ def find_controller(source: object, *, trust: bool = False) -> AnyController:
     if is_model(name):
         return _load_model(name, trust)
     if is_attribute(name):
-        return _as_controller(_import_attribute(name))
+        return _own_controller(name)
     if name == "default":
         return load(DEFAULT)
     if isinstance(source, Path) or name in available() or name.endswith(".safetensors"):
@@ -104,6 +104,14 @@ def _as_controller(candidate: object) -> AnyController:
         f"A controller must be a name, a path or a controller, got {type(candidate).__name__}: "
         f"`de_gym.controllers.from_policy(policy, env)` makes one of a policy and the environment it was trained on."
     )
+
+
+def _own_controller(name: str) -> AnyController:
+    """Return the controller, or that of the model, that the user's own code calls so."""
+    try:
+        return _as_controller(_import_attribute(name))
+    except TypeError as error:
+        raise ValueError(f"{name!r} cannot be used: {error}") from error
 
 
 def _import_attribute(name: str) -> object:

@@ -150,6 +150,16 @@ def test_model_acts_as_in_its_environment(env_id, library):
     assert pickle.loads(pickle.dumps(controller)).is_residual == (env_id == ADAPTIVE)
 
 
+def test_model_with_its_environment_is_a_controller_itself():
+    model = sb3.PPO("MlpPolicy", make(ADAPTIVE), seed=0, device="cpu")
+    options = {"max_evaluations": 1000, "seed": 0}
+    results = [
+        de_gym.minimize(lambda x: x @ x, [(-1, 1)] * 3, controller=controller, **options).fun
+        for controller in (model, from_policy(model))
+    ]
+    assert results[0] == results[1] != de_gym.minimize(lambda x: x @ x, [(-1, 1)] * 3, method="l-srtde", **options).fun
+
+
 def test_memories_of_recurrent_models_stay_with_their_runs():
     env = make(ADAPTIVE)
     model = sb3_contrib.RecurrentPPO("MlpLstmPolicy", env, policy_kwargs={"lstm_hidden_size": 8}, device="cpu", seed=1)
@@ -396,7 +406,7 @@ def test_own_code_is_imported_by_name(own_module):
 def test_own_code_that_has_no_controller_is_refused(own_module):
     with pytest.raises(ValueError, match="Did you mean 'controller'"):
         find_controller(f"{own_module}:controler")
-    with pytest.raises(TypeError, match="got int"):
+    with pytest.raises(ValueError, match=r"number' cannot be used: .* got int"):
         find_controller(f"{own_module}:number")
     with pytest.raises(ValueError, match="There is no module 'not_there'"):
         find_controller("not_there:controller")

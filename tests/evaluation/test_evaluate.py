@@ -106,6 +106,10 @@ def test_export_and_named_methods(place, reports):
     [
         (["--methods", "jos"], "Unknown method 'jos'. Did you mean 'jso'?"),
         (["--methods", "x.safetensors"], "There is no controller file 'x.safetensors'."),
+        (["--methods", "PPO:x.zip"], "Loading 'PPO:x.zip' can execute any code"),
+        (["--methods", "PPO:x.zip", "--trust"], "'x.zip' is not a file that a model was saved in."),
+        (["--methods", "json:dumps"], "'json:dumps' cannot be used: A controller must be"),
+        (["--methods", "nothing_there:agent"], "There is no module 'nothing_there'"),
         (["--functions", "99"], "No function 99 in this suite"),
         (["--traced-function", "7", "--functions", "1", "3"], "`traced_function` must be one of (1, 3), got 7."),
         (["--population-size", "30"], "trained for populations of 50 individuals, got `population_size` 30."),
