@@ -71,8 +71,11 @@ class EvalConfig:
     methods: tuple[str, ...] = ()
     """What to run: baselines (de jade jade-archive jso jso-lde-paper cobide cobide-pcm cde cde-pcm hses), random,
     constant, constant=F,CR, the name of a controller that comes with the package, or FILE.safetensors; controllers
-    sample their actions unless ":mean" is appended. The first is what the others are compared with. By default the
-    controller, random and constant; except in quick also the baselines."""
+    sample their actions unless ":mean" is appended. MODULE:ATTRIBUTE imports your own controller or model, and
+    PPO:MODEL.zip loads one that Stable-Baselines3 or sb3-contrib saved (see --trust). The first is what the others are
+    compared with. By default the controller, random and constant; except in quick also the baselines."""
+    trust: bool = False
+    """Whether saved models may be loaded: such a file can execute any code that its author put in."""
     runs: int | None = None
     """Runs per method and function; by default the protocol's."""
     functions: tuple[int, ...] = ()
@@ -178,7 +181,7 @@ def make_protocol(config: EvalConfig) -> Protocol:
 
 def named_methods(config: EvalConfig, protocol: Protocol, names: Sequence[str]) -> list[OptimizerMethod]:
     """Return the methods of the given names with the configuration's choices for controllers."""
-    return make_methods(names, protocol, population_size=config.population_size)
+    return make_methods(names, protocol, population_size=config.population_size, trust=config.trust)
 
 
 def default_names(config: EvalConfig, protocol: Protocol) -> list[str]:

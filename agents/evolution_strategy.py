@@ -23,8 +23,9 @@ from joblib import Parallel, delayed
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.controllers.residual import ResidualController, num_numbers
+from de_gym.envs.adaptive_process import FEATURE_NAMES
 from de_gym.files import replacing
-from de_gym.optimizers.adaptive import CONTROL_NAMES, FEATURE_NAMES, final_errors
+from de_gym.optimizers.adaptive import CONTROL_NAMES, final_errors
 from de_gym.problems import Problem, make_suite
 
 

@@ -9,14 +9,28 @@ from typing import TYPE_CHECKING
 from de_gym.version import __version__
 
 if TYPE_CHECKING:
+    from de_gym.envs.extensions import Observation, register_observation, register_reward
     from de_gym.minimizing.front_door import minimize
     from de_gym.minimizing.scipy_method import scipy_method
     from de_gym.problems import Problem, ProblemBatch, make_suite
 
-__all__ = ["Problem", "ProblemBatch", "__version__", "make_suite", "minimize", "scipy_method"]
+__all__ = [
+    "Observation",
+    "Problem",
+    "ProblemBatch",
+    "__version__",
+    "make_suite",
+    "minimize",
+    "register_observation",
+    "register_reward",
+    "scipy_method",
+]
 
 # Loaded when first asked for: gymnasium imports this package for its environments' names alone.
 _MODULES = {
+    "Observation": "de_gym.envs.extensions",
+    "register_observation": "de_gym.envs.extensions",
+    "register_reward": "de_gym.envs.extensions",
     "Problem": "de_gym.problems",
     "ProblemBatch": "de_gym.problems",
     "make_suite": "de_gym.problems",

@@ -100,6 +100,15 @@ def test_target_ends_the_run():
     assert "was not reached" in missed.message
 
 
+@pytest.mark.parametrize("method", ["learned", "jso"])
+def test_a_value_equal_to_the_target_reaches_it(method):
+    choice = {"controller": controlled()} if method == "learned" else {"method": method}
+    result = minimize(lambda x: 7.0, BOX, max_evaluations=5000, seed=0, target=7.0, **choice)
+    assert (result.success, result.nit) == (True, 0)
+    assert result.nfev < 1000
+    assert result.message == "The target 7 was reached."
+
+
 @pytest.mark.parametrize("method", ["learned", "jso", "hses"])
 def test_starting_point_is_evaluated_first(method):
     seen = []

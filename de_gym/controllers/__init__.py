@@ -1,7 +1,8 @@
 """Controllers: what chooses F and CR of every individual, generation after generation."""
 
-from de_gym.controllers.base import Controller, check_population_size
+from de_gym.controllers.base import Controller, ResidualRule, check_population_size
 from de_gym.controllers.fixed import ConstantController, RandomController
+from de_gym.controllers.policies import PolicyController, from_policy
 from de_gym.controllers.pretrained import DEFAULT, available, load
 from de_gym.controllers.recurrent import ControllerInfo, RecurrentController
 from de_gym.controllers.residual import ResidualController, load_residual_controller, save_residual_controller
@@ -12,11 +13,14 @@ __all__ = [
     "ConstantController",
     "Controller",
     "ControllerInfo",
+    "PolicyController",
     "RandomController",
     "RecurrentController",
     "ResidualController",
+    "ResidualRule",
     "available",
     "check_population_size",
+    "from_policy",
     "load",
     "load_controller",
     "load_residual_controller",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -37,6 +37,19 @@ class Controller(Protocol):
 
     def keep(self, runs: IntArray) -> None:
         """Go on with only the given runs, in the given order; the others have ended."""
+        ...
+
+
+class ResidualRule(Protocol):
+    """Maps what R runs of an adaptive algorithm look like to how its rules are adjusted.
+
+    One that remembers has ``reset(rngs)`` and ``keep(runs)``, as a ``Controller`` has, and is called with a second
+    argument: the positions, among the runs that go on, of those that the observations are of. One that chooses the
+    first population's size has ``size_residuals(dimension, budgets)``: a number in [-1, 1] for each run.
+    """
+
+    def __call__(self, observations: Float32Array, *runs: Any) -> FloatArray:
+        """Return residuals (R, A) in [-1, 1], given observations (R, O); zeros leave the algorithm as it is."""
         ...
 
 

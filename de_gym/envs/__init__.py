@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from de_gym.envs.extensions import Observation, RunView, register_observation, register_reward
 from de_gym.envs.settings import EnvSettings
 
 if TYPE_CHECKING:
@@ -17,6 +18,10 @@ __all__ = [
     "DEParamControlEnv",
     "DEParamControlVectorEnv",
     "EnvSettings",
+    "Observation",
+    "RunView",
+    "register_observation",
+    "register_reward",
 ]
 
 # Loaded when first asked for: optimisers use the decision processes without gymnasium.

@@ -81,7 +81,10 @@ class AdaptiveDEControlEnv(RunEnv):
     | `max_evaluations` | `None` | evaluation budget; 10 000 n by default |
     | `max_generations` | `None` | generation limit; `None` for none |
     | `target_error` | `1e-8` | error below which a run is solved |
-    | `reward` | `"log"` | also `"relative"`, `"initial_gap"` |
+    | `reward` | `"log"` | also `"relative"`, `"initial_gap"`, a Python function of (e, e', e_0), or what \
+`register_reward` named |
+    | `observation` | all of them | names of features, in order; also Python functions of a `RunView`, an \
+`Observation` of one, or what `register_observation` named, all of which are called run by run, so slower |
     | `render_mode` | `None` | `"rgb_array"` or `"human"`: error curve, controls over time, both populations |
 
     `info` holds `best_error`, `best_fitness`, `best_position`, `evaluations`, `generation`, `function` and, after a

@@ -92,9 +92,10 @@ class DEParamControlEnv(RunEnv):
     | `pbest` | `"linear"` | share of the population that may be p-best: all of it falling to the best two as the \
 budget is spent, or a constant fraction |
     | `bound_repair` | `"midpoint"` | also `"clip"`, `"reflect"`, `"resample"` |
-    | `reward` | `"relative"` | see Rewards |
+    | `reward` | `"relative"` | see Rewards; also a Python function of (e, e', e_0), or what `register_reward` named |
     | `histogram` | `"fractions"` | or `"counts"` |
-    | `observation` | all three | names of the parts, in order |
+    | `observation` | all three | names of the parts, in order; also Python functions of a `RunView`, an \
+`Observation` of one, or what `register_observation` named, all of which are called run by run, so slower |
     | `render_mode` | `None` | `"rgb_array"` or `"human"`: error curve, F and CR by rank, the population |
 
     `info` holds `best_error`, `best_fitness`, `best_position`, `evaluations`, `generation`, `function` and, after a

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
+from de_gym.envs.extensions import RunView, compute_rewards, find_reward, join_parts
 from de_gym.envs.features import FEATURES, empty_history
-from de_gym.envs.judging import BEST_ERROR, NUM_FIGURES, find_reference, judge_runs, warn_of_mistaken_optimum
+from de_gym.envs.judging import BEST_ERROR, NUM_FIGURES, REWARD, find_reference, judge_runs, warn_of_mistaken_optimum
 from de_gym.envs.process import Outcome, empty_outcome
 from de_gym.envs.settings import EnvSettings
 from de_gym.envs.state import RUN, RunState, ranked_positions
@@ -35,22 +36,26 @@ class ParameterProcess:
     def __init__(self, settings: EnvSettings) -> None:
         """Store settings that are resolved for a dimension."""
         self.settings = settings
+        self._reward = find_reward(settings.reward)
         self.population_size = settings.capacity
         self.action_size = settings.action_size
-        self.observation_high = observation_high(settings)
-        self.observation_low = np.zeros_like(self.observation_high)
+        self.observation_low, self.observation_high = observation_bounds(settings)
 
     def start(self, problems: ProblemBatch, positions: FloatArray, keys: KeyArray) -> RunState:
         """Return the state of R runs that begin with these positions (R, N, D)."""
         return start(positions, problems.evaluate(positions), problems.optimum, keys, self.settings)
 
-    def describe(self, state: RunState) -> Outcome:
+    def describe(self, state: RunState, problems: ProblemBatch) -> Outcome:
         """Return a description of the state, and zeros."""
-        return describe(state, self.settings)
+        return _with_python_parts(describe(state, self.settings), state, problems, self.settings)
 
     def advance(self, state: RunState, problems: ProblemBatch, actions: FloatArray) -> Outcome:
         """Turn the state into that of one generation later, by checked actions (R, A)."""
-        return advance(state, problems, actions, self.settings)
+        before = None if self._reward is None else state.runs.copy()
+        outcome = advance(state, problems, actions, self.settings)
+        if self._reward is not None and before is not None:
+            outcome.figures[REWARD] = compute_rewards(self._reward, before, state.runs)
+        return _with_python_parts(outcome, state, problems, self.settings)
 
     def parameters(self, state: RunState, actions: FloatArray) -> dict[str, FloatArray]:
         """Return F and CR of the first run's individuals, by rank."""
@@ -127,7 +132,7 @@ def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settin
     programs = problems.programs
     if programs is None:
         return _advance_apart(state, problems, parameters, settings)
-    outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.observation_size)
+    outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.compiled_size)
     num_ended, num_mistaken = advance_runs(
         *state,
         parameters,
@@ -163,24 +168,65 @@ def _advance_apart(state: RunState, problems: ProblemBatch, parameters: FloatArr
 
 def describe(state: RunState, settings: EnvSettings) -> Outcome:
     """Return the outcome of having done nothing: a description of the state, and zeros."""
-    outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.observation_size)
+    outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.compiled_size)
     outcome.figures[:BEST_ERROR] = 0.0
     describe_runs(state, outcome.figures, outcome.counts, outcome.best_positions)
     observe_runs(state, settings.codes, settings.parts, outcome.observations)
     return outcome
 
 
-def observe(state: RunState, settings: EnvSettings) -> Float32Array:
-    """Return the observations, a fresh array of shape (R, O)."""
-    observations = np.empty((len(state.runs), settings.observation_size), np.float32)
+def observe(state: RunState, settings: EnvSettings, lower: FloatArray, upper: FloatArray) -> Float32Array:
+    """Return the observations, a fresh array of shape (R, O), given bounds (R, D)."""
+    observations = np.empty((len(state.runs), settings.compiled_size), np.float32)
     observe_runs(state, settings.codes, settings.parts, observations)
-    return observations
+    return _join(observations, state, settings, lower, upper)
 
 
-def observation_high(settings: EnvSettings) -> Float32Array:
-    """Return the upper bound of every entry of an observation, shape (O,)."""
-    bin_scale, highs = float(settings.codes["bin_scale"][0]), []
-    for name in settings.observation:
-        size = FEATURES[name].size(settings.capacity, settings.num_bins)
-        highs.append(np.full(size, FEATURES[name].high(bin_scale), np.float32))
-    return np.concatenate(highs)
+def observation_bounds(settings: EnvSettings) -> tuple[Float32Array, Float32Array]:
+    """Return the lower and the upper bound of every entry of an observation, each of shape (O,)."""
+    bin_scale, sizes = (
+        float(settings.codes["bin_scale"][0]),
+        [settings.part_size(part) for part in settings.observation],
+    )
+    lows = [0.0 if isinstance(part, str) else part.low for part in settings.observation]
+    highs = [FEATURES[part].high(bin_scale) if isinstance(part, str) else part.high for part in settings.observation]
+    return np.repeat(np.array(lows, np.float32), sizes), np.repeat(np.array(highs, np.float32), sizes)
+
+
+def _with_python_parts(outcome: Outcome, state: RunState, problems: ProblemBatch, settings: EnvSettings) -> Outcome:
+    """Return the outcome with observations that include the parts which are Python functions."""
+    if len(settings.compiled_parts) == len(settings.observation):
+        return outcome
+    return outcome._replace(observations=_join(outcome.observations, state, settings, problems.lower, problems.upper))
+
+
+def _join(
+    compiled: Float32Array, state: RunState, settings: EnvSettings, lower: FloatArray, upper: FloatArray
+) -> Float32Array:
+    """Return whole observations (R, O), given the parts (R, O') that compiled code wrote."""
+    names = settings.compiled_parts
+    if len(names) == len(settings.observation):
+        return compiled
+    ends = np.cumsum([settings.part_size(name) for name in names]).tolist()
+    built_in = {name: compiled[:, end - settings.part_size(name) : end] for name, end in zip(names, ends, strict=True)}
+    return join_parts(settings.observation, built_in, _views(state, settings, lower, upper))
+
+
+def _views(state: RunState, settings: EnvSettings, lower: FloatArray, upper: FloatArray) -> list[RunView]:
+    """Return what Python functions see of each run."""
+    assert settings.max_evaluations is not None
+    views = []
+    for index, run in enumerate(state.runs):
+        alive = state.order[index, : run["size"]]
+        views.append(
+            RunView(
+                positions=state.positions[index, alive],
+                fitness=state.fitness[index, : run["size"]].copy(),
+                generation=int(run["generation"]),
+                evaluations=int(run["evaluations"]),
+                max_evaluations=settings.max_evaluations,
+                lower=lower[index].copy(),
+                upper=upper[index].copy(),
+            )
+        )
+    return views

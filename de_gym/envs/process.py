@@ -71,7 +71,7 @@ class Process(Protocol):
         """Return the state of R runs that begin with these positions (R, N, D)."""
         ...
 
-    def describe(self, state: State) -> Outcome:
+    def describe(self, state: State, problems: ProblemBatch) -> Outcome:
         """Return the outcome of having done nothing: a description of the state, and zeros."""
         ...
 

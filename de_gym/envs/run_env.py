@@ -59,7 +59,7 @@ class RunEnv(gym.Env[Float32Array, Float32Array]):
         else:
             positions = scale_to_bounds(uniforms[None], self._problems.lower, self._problems.upper)
         self._state = self.process.start(self._problems, positions, keys)
-        started = self.process.describe(self._state)
+        started = self.process.describe(self._state, self._problems)
         *_, best_error, best_fitness = started.figures[:, 0].tolist()
         if self.render_mode is not None:
             self._picture = RunPicture(self.task.problems[index])

@@ -87,7 +87,7 @@ class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
         if len(runs) == self.num_envs:
             self._shared_uniforms = self._state = None
         self._restart(runs, chosen.get("function"), chosen.get("initial_population"))
-        started = self.process.describe(self._running_state())
+        started = self._describe()
         return started.observations, self._infos(started, np.ones(self.num_envs, np.bool_))
 
     def step(self, actions: ArrayLike) -> tuple[Float32Array, FloatArray, BoolArray, BoolArray, dict[str, Any]]:
@@ -190,7 +190,7 @@ class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
             advanced = self.process.advance(some, self._problems.take(others), actions[others])
             put_runs(state, others, some)
         self._restart(self._ended, None, None)
-        outcome = self.process.describe(state)
+        outcome = self._describe()
         if advanced is None:
             return outcome
         outcome.figures[:, others], outcome.flags[:, others] = advanced.figures, advanced.flags
@@ -206,7 +206,7 @@ class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
         for run in self._ended:
             kept[run] = final_observations[run]
         self._restart(self._ended, None, None)
-        started = self.process.describe(self._running_state())
+        started = self._describe()
         infos = self._infos(started, np.ones(self.num_envs, np.bool_))
         for key, values in final_infos.items():
             if key not in infos:  # what describes a generation is valid for the runs that go on
@@ -214,6 +214,12 @@ class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
         masked = {key: values & ended if key.startswith("_") else values for key, values in final_infos.items()}
         infos |= {"final_obs": kept, "_final_obs": ended, "final_info": masked, "_final_info": ended.copy()}
         return started.observations, infos
+
+    def _describe(self) -> Outcome:
+        """Return a description of all runs, and zeros."""
+        state = self._running_state()
+        assert self._problems is not None
+        return self.process.describe(state, self._problems)
 
     def _running_state(self) -> State:
         if self._state is None:

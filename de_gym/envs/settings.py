@@ -12,7 +12,9 @@ import numpy as np
 
 from de_gym.arrays import IntArray, RunArray
 from de_gym.checks import fraction, optional_whole, real, whole
+from de_gym.controllers.training_envs import TrainingEnv
 from de_gym.envs.actions import ACTIONS, ActionMap
+from de_gym.envs.extensions import Observation, RewardFunction, check_observation, find_reward
 from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
 from de_gym.envs.shells import CONSTANT_PBEST, PBEST_SCHEDULES, SHELLS, Shell
@@ -39,9 +41,10 @@ class EnvSettings:
             spent), or a constant fraction in (0, 1].
         bound_repair: Name in ``BOUND_REPAIRS``: "midpoint", "clip", "reflect" or "resample".
         action: Name in ``ACTIONS``: "by_rank", "knots" or "mean_and_spread".
-        reward: Name in ``REWARDS``: "relative", "log" or "initial_gap".
+        reward: Name in ``REWARDS``, "relative", "log" or "initial_gap", a registered one, or a Python function of the
+            best error before a generation, after it and of the initial population.
         histogram: "fractions" of the population, or "counts" of individuals.
-        observation: Names in ``FEATURES``, in order.
+        observation: Names in ``FEATURES``, registered ones, ``Observation`` objects or Python functions, in order.
     """
 
     population_size: int | None = None
@@ -54,9 +57,9 @@ class EnvSettings:
     pbest: str | float = "linear"
     bound_repair: str = "midpoint"
     action: str = "by_rank"
-    reward: str = "relative"
+    reward: str | RewardFunction = "relative"
     histogram: str = "fractions"
-    observation: tuple[str, ...] = ("fitness", "histogram", "mean_past_histogram")
+    observation: tuple[str | Observation, ...] = ("fitness", "histogram", "mean_past_histogram")
 
     def __post_init__(self) -> None:
         """Reject what no run could be made of, and store plain numbers."""
@@ -67,7 +70,7 @@ class EnvSettings:
             history_window=optional_whole("history_window", self.history_window, 1),
             max_generations=optional_whole("max_generations", self.max_generations, 1),
             target_error=real("target_error", self.target_error, 0.0),
-            observation=_checked_observation(self.observation),
+            observation=check_observation(self.observation, tuple(FEATURES)),
         )
         if isinstance(self.pbest, str):
             lookup("p-best schedule", self.pbest, PBEST_SCHEDULES)
@@ -76,7 +79,7 @@ class EnvSettings:
         lookup("shell", self.shell, SHELLS)
         lookup("bound repair", self.bound_repair, BOUND_REPAIRS)
         lookup("action", self.action, ACTIONS)
-        lookup("reward", self.reward, REWARDS)
+        find_reward(self.reward)
         lookup("histogram kind", self.histogram, HISTOGRAM_KINDS)
         size, budget = self.population_size, self.max_evaluations
         if size is not None and budget is not None and budget < 2 * size:
@@ -96,6 +99,18 @@ class EnvSettings:
             self,
             population_size=default_population_size(dimension) if size is None else size,
             max_evaluations=default_max_evaluations(dimension) if budget is None else budget,
+        )
+
+    def training_env(self, dimension: int | None) -> TrainingEnv:
+        """Return what a policy that was trained with these settings needs; sizes left open follow from a dimension."""
+        if self.population_size is None and dimension is None:
+            raise ValueError("The settings that a policy was trained with must name its `population_size`, got None.")
+        settings = self if dimension is None else self.resolved(dimension)
+        return TrainingEnv(
+            settings={name: getattr(self, name) for name in POLICY_SETTINGS},
+            population_size=settings.population_size,
+            is_residual=False,
+            action_size=settings.action_size,
         )
 
     @property
@@ -128,7 +143,7 @@ class EnvSettings:
         codes["has_window"] = self.history_window is not None
         codes["pbest_schedule"] = PBEST_SCHEDULES[str(self.pbest)] if has_schedule else CONSTANT_PBEST
         codes["pbest_constant"] = math.nan if has_schedule else float(self.pbest)
-        codes["reward"] = list(REWARDS).index(self.reward)
+        codes["reward"] = reward_code(self.reward)
         codes["max_evaluations"] = self.max_evaluations
         codes["max_generations"] = NO_LIMIT if self.max_generations is None else self.max_generations
         codes["target_error"] = self.target_error
@@ -138,14 +153,35 @@ class EnvSettings:
 
     @cached_property
     def parts(self) -> IntArray:
-        """Positions of the observation's parts in ``FEATURES``."""
-        return np.array([list(FEATURES).index(name) for name in self.observation])
+        """Positions in ``FEATURES`` of the observation's parts that compiled code writes."""
+        return np.array([list(FEATURES).index(name) for name in self.compiled_parts], np.int64)
 
     @cached_property
-    def observation_size(self) -> int:
-        """Entries of an observation, O."""
-        return sum(FEATURES[name].size(self.capacity, self.num_bins) for name in self.observation)
+    def compiled_parts(self) -> tuple[str, ...]:
+        """Names of the observation's parts that compiled code writes, in order."""
+        return tuple(part for part in self.observation if isinstance(part, str))
 
+    @cached_property
+    def compiled_size(self) -> int:
+        """Entries that compiled code writes."""
+        return sum(self.part_size(name) for name in self.compiled_parts)
+
+    def part_size(self, part: str | Observation) -> int:
+        """Return the number of entries of one of the observation's parts."""
+        return FEATURES[part].size(self.capacity, self.num_bins) if isinstance(part, str) else part.size
+
+
+POLICY_SETTINGS = (
+    "shell",
+    "num_bins",
+    "history_window",
+    "histogram",
+    "observation",
+    "pbest",
+    "bound_repair",
+    "action",
+)
+"""What actions depend on; the rest of the settings say when and how a policy is trained."""
 
 CODES = np.dtype(
     [
@@ -164,6 +200,11 @@ CODES = np.dtype(
 )
 # A number of generations that no run reaches.
 NO_LIMIT = 2**62
+
+
+def reward_code(reward: str | RewardFunction) -> int:
+    """Return what compiled code switches on; where the reward is a Python function, any, which that then replaces."""
+    return list(REWARDS).index(reward) if isinstance(reward, str) and reward in REWARDS else 0
 
 
 class _Resolvable(Protocol):
@@ -187,17 +228,6 @@ def make_settings(kind: type[Settings], dimension: int, options: dict[str, Any])
             choices = [*names, "suite", "functions", "dimension", "problems"]
             raise TypeError(unknown_name_message("argument", name, choices))
     return kind(**options).resolved(dimension)
-
-
-def _checked_observation(observation: object) -> tuple[str, ...]:
-    if isinstance(observation, str) or not hasattr(observation, "__iter__"):
-        raise TypeError(f"`observation` must be a sequence of names of parts, got {observation!r}.")
-    parts = tuple(observation)
-    if not parts:
-        raise ValueError(f"`observation` must name at least one part of {', '.join(FEATURES)}, got none.")
-    for part in parts:
-        lookup("observation part", part, FEATURES)
-    return parts
 
 
 def default_population_size(dimension: int) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +28,17 @@ from de_gym.controllers.storage import tensor_checksum
 from de_gym.envs.settings import default_population_size
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.protocol import Protocol
-from de_gym.optimizers import METHODS, AdaptiveDE, ControlledDE, Optimizer, process_settings, run
+from de_gym.optimizers import (
+    METHODS,
+    AdaptiveDE,
+    ControlledDE,
+    Optimizer,
+    is_attribute,
+    is_model,
+    make_controlled_optimizer,
+    process_settings,
+    run,
+)
 from de_gym.optimizers.records import RunResult
 from de_gym.optimizers.running import ParameterRecorder
 from de_gym.problems import Problem
@@ -89,22 +102,27 @@ class OptimizerMethod:
 
 
 def make_methods(
-    names: Sequence[str], protocol: Protocol, *, population_size: int | None = None
+    names: Sequence[str], protocol: Protocol, *, population_size: int | None = None, trust: bool = False
 ) -> list[OptimizerMethod]:
     """Return the methods of the given names.
 
     Args:
         names: Baselines; ``"random"``, ``"constant"`` (F = 0.5, CR = 0.9) or ``"constant=F,CR"``; controllers that come
             with the package; paths of ``.safetensors`` files. Trained controllers sample their actions, as in the
-            paper; a name that ends in ``":mean"`` acts by the means.
+            paper; a name that ends in ``":mean"`` acts by the means. ``"module:attribute"`` imports the user's own
+            controller or model, and ``"PPO:model.zip"`` loads a saved one.
         protocol: The rules of the comparison.
         population_size: Individuals N of all controllers, the paper's for the dimension by default. A controller
-            that was trained for another number is refused.
+            that was trained for another number is refused. Users' own have theirs.
+        trust: Whether files may be loaded that can execute code, as saved models can.
 
     Warns where a controller was trained in another number of dimensions.
     """
     size = default_population_size(protocol.dimension) if population_size is None else population_size
-    methods = [_make_method(name, size) for name in names]
+    methods = []
+    for name in names:
+        own = _is_users_own(name)
+        methods.append(users_method(name, population_size, trust) if own else _make_method(name, size))
     for method in methods:
         trained = method.settings.get("trained_dimension")
         if trained not in (None, protocol.dimension):
@@ -138,8 +156,9 @@ def _make_method(name: str, size: int) -> OptimizerMethod:
         if isinstance(controller, ResidualController):
             return residual_method(_short_name(source), controller)
         return controller_method(_short_name(source) + "-mean" * deterministic, controller)
-    choices = [*ALGORITHMS, "random", "constant", "constant=F,CR", *available(), "FILE.safetensors"]
-    raise ValueError(unknown_name_message("method", name, choices))
+    choices = [*ALGORITHMS, "random", "constant", "constant=F,CR", *available()]
+    kinds_of_files = ["FILE.safetensors", "MODULE:ATTRIBUTE", "ALGORITHM:MODEL.zip"]
+    raise ValueError(unknown_name_message("method", name, [*choices, *kinds_of_files]))
 
 
 def algorithm_method(name: str) -> OptimizerMethod:
@@ -181,6 +200,51 @@ def residual_method(name: str, controller: ResidualController) -> OptimizerMetho
         "weights_sha256": tensor_checksum({"weights": controller.weights, "size_weights": controller.size_weights}),
     }
     return OptimizerMethod(name, AdaptiveDE(controller=controller), settings)
+
+
+def _is_users_own(name: str) -> bool:
+    """Return whether a name is one of the user's own objects or models, which shipped controllers' are not."""
+    return is_model(name) or (is_attribute(name) and name.removesuffix(_MEAN) not in available())
+
+
+def users_method(source: str, population_size: int | None = None, trust: bool = False) -> OptimizerMethod:
+    """Return the user's own controller or model as a method, as ``make_controlled_optimizer`` understands its name.
+
+    Stored results are taken for those of the same method while the numbers of its policy and the file that it comes
+    from are the same.
+    """
+    optimizer = make_controlled_optimizer(source, population_size, trust=trust)
+    assert isinstance(optimizer, AdaptiveDE | ControlledDE)
+    controller: Any = optimizer.controller
+    settings = {
+        "kind": "controller",
+        "controller": type(controller).__name__,
+        "population_size": population_size or getattr(controller, "population_size", None),
+        "algorithm": optimizer.name,
+        "source": source,
+        "source_sha256": _source_checksum(source),
+        "policy_sha256": _policy_checksum(getattr(controller, "policy", controller)),
+    }
+    return OptimizerMethod(source.rpartition(":")[2].removesuffix(".zip").rpartition("/")[2], optimizer, settings)
+
+
+def _source_checksum(source: str) -> str | None:
+    """Return the checksum of the file that a user's own method comes from."""
+    first, _, second = source.partition(":")
+    file = second if is_model(source) else getattr(sys.modules[first], "__file__", None)
+    return None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
+
+
+def _policy_checksum(policy: Any) -> str | None:
+    """Return the checksum of a network's numbers, None for what has none."""
+    if not hasattr(policy, "state_dict"):
+        return None
+    arrays = {name: np.ascontiguousarray(tensor.detach().cpu().numpy()) for name, tensor in policy.state_dict().items()}
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(arrays[name].tobytes())
+    return digest.hexdigest()
 
 
 def _origin(controller: RecurrentController) -> dict[str, object]:

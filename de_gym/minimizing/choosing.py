@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.controllers import DEFAULT, Controller, ResidualController, load
+from de_gym.controllers import Controller, ResidualRule
 from de_gym.evolution.populations import Trials
-from de_gym.optimizers import AdaptiveDE, AdaptiveDESettings, ControlledDE, Optimizer, make_optimizer, method_name
+from de_gym.optimizers import Optimizer, find_controller, make_controlled_optimizer, make_optimizer, method_name
 from de_gym.optimizers.peers import PeerOptimizer
 from de_gym.optimizers.registry import find_method
 from de_gym.problems.budgets import BudgetTooSmall
 
-AnyController = str | Path | Controller | ResidualController
+AnyController = str | Path | Controller | ResidualRule
 
 LEARNED = "learned"
 
@@ -58,7 +58,7 @@ class Choice:
     """
 
     name: str
-    controller: Controller | ResidualController | None
+    controller: Controller | ResidualRule | None
     population_size: int | None
 
     @classmethod
@@ -73,23 +73,15 @@ class Choice:
                     f"`controller` goes with method {LEARNED!r}, got {controller!r} with method {method!r}."
                 )
             return cls(name, None, population_size)
-        if isinstance(controller, str | Path):
-            controller = load(DEFAULT if controller == "default" else controller)
-        own_size = None if isinstance(controller, ResidualController) else controller.population_size
-        if population_size is not None and own_size not in (None, population_size):
-            raise ValueError(
-                f"This controller was trained for {own_size} individuals, got `population_size` "
-                f"{population_size}: leave it out, or choose another controller or method."
-            )
-        return cls(LEARNED, controller, population_size)
+        chosen = find_controller(controller)
+        make_controlled_optimizer(chosen, population_size)  # says what does not fit
+        return cls(LEARNED, chosen, population_size)
 
     def build(self, population_size: int | None) -> Optimizer:
         """Return the optimiser with the given number of individuals, or with its own."""
         if self.controller is None:
             return make_optimizer(self.name, population_size=population_size)
-        if isinstance(self.controller, ResidualController):
-            return AdaptiveDE(AdaptiveDESettings(population_size), self.controller)
-        return ControlledDE(self.controller, population_size)
+        return make_controlled_optimizer(self.controller, population_size)
 
     def start(self, box: tuple[FloatArray, FloatArray], rng: np.random.Generator, budget: int) -> Optimizer:
         """Return the optimiser, started in the box, with fewer individuals or none where the budget is small."""
@@ -131,10 +123,8 @@ class Choice:
     def _lets_choose_size(self) -> bool:
         if self.population_size is not None:
             return False
-        if isinstance(self.controller, ResidualController):
-            return True
         if self.controller is not None:
-            return self.controller.population_size is None
+            return getattr(self.controller, "population_size", None) is None
         settings = find_method(self.name).default_settings()
         return "population_size" in {option.name for option in dataclasses.fields(settings)}
 

@@ -17,7 +17,7 @@ from scipy.optimize import OptimizeResult
 
 from de_gym.arrays import FloatArray
 from de_gym.checks import optional_whole, real, whole
-from de_gym.controllers import Controller, ResidualController
+from de_gym.controllers import Controller, ResidualRule
 from de_gym.minimizing.checkpoint import EvaluationLog
 from de_gym.minimizing.choosing import Choice, num_places
 from de_gym.minimizing.constraints import ConstraintLike, Constraints
@@ -42,7 +42,7 @@ def minimize(
     args: tuple[Any, ...] = (),
     *,
     method: str = "learned",
-    controller: str | Path | Controller | ResidualController = "default",
+    controller: str | Path | Controller | ResidualRule = "default",
     max_evaluations: int | None = None,
     maxiter: int | None = None,
     max_time: float | None = None,
@@ -75,7 +75,8 @@ def minimize(
             ``de_gym.optimizers.METHODS``. Those of other packages, such as "cma" and "minion-arrde", need
             ``pip install 'de-gym[peers]'``.
         controller: For "learned": "default" takes the shipped controller for all numbers of coordinates and all
-            budgets; else a shipped name, the path of a ``.safetensors`` file, or a controller itself.
+            budgets; else a shipped name, the path of a ``.safetensors`` file, or a controller itself, such as
+            ``de_gym.controllers.from_policy`` makes of an agent and the environment it was trained on.
         max_evaluations: Points that may be evaluated, 10 000 per free coordinate by default. Every method plans its
             run by this budget, so choose it as large as you can afford rather than stopping early. Never exceeded. Any
             number from 1 on will do: with few evaluations a method takes fewer individuals, and where it cannot, or

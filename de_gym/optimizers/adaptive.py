@@ -9,7 +9,10 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.checks import optional_whole
+from de_gym.controllers.base import ResidualRule
 from de_gym.controllers.residual import ResidualController
+from de_gym.envs.actions import check_actions
+from de_gym.envs.adaptive_process import FEATURE_NAMES, observe
 from de_gym.evolution import draw_keys, two_population
 from de_gym.evolution.populations import Trials
 from de_gym.evolution.residuals import PARAMETERS, set_parameters
@@ -21,7 +24,6 @@ from de_gym.problems import Problem, ProblemBatch
 from de_gym.problems.budgets import ZERO_ERROR
 
 CONTROL_NAMES = tuple(control.name for control in two_population.CONTROLS)
-FEATURE_NAMES = tuple(feature.name for feature in two_population.FEATURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +41,22 @@ class AdaptiveDESettings:
 
 
 class AdaptiveDE(Optimizer):
-    """R runs of the two-population shell under its success-rate rule, adjusted by a controller or not."""
+    """R runs of the two-population shell under its success-rate rule, adjusted by a controller or not.
+
+    It is the process of ``AdaptiveDEControl-v0``, so a controller meets in use what it met in training.
+    """
 
     name = "l-srtde"
     settings: AdaptiveDESettings
 
-    def __init__(
-        self, settings: AdaptiveDESettings | None = None, controller: ResidualController | None = None
-    ) -> None:
+    def __init__(self, settings: AdaptiveDESettings | None = None, controller: ResidualRule | None = None) -> None:
         """Store the settings and the controller; without one this is L-SRTDE."""
-        if controller is not None and (controller.features, controller.controls) != (FEATURE_NAMES, CONTROL_NAMES):
-            raise ValueError(
-                f"A controller of this algorithm has the features {FEATURE_NAMES} and the controls {CONTROL_NAMES}, "
-                f"got {controller.features} and {controller.controls}."
-            )
+        if controller is not None:
+            _check_controller(controller)
         self.settings = settings or AdaptiveDESettings()
         self.controller = controller
+        self._observation = getattr(controller, "env_settings", {}).get("observation", FEATURE_NAMES)
+        self._remembers = hasattr(controller, "keep")
 
     def _start(self) -> None:
         budgets = self._runs["max_evaluations"]
@@ -62,11 +64,13 @@ class AdaptiveDE(Optimizer):
             self._runs["size"] = np.minimum(self.settings.population_size, budgets)
         else:
             residuals = np.zeros(self.num_runs)
-            if self.controller is not None:
+            if self.controller is not None and hasattr(self.controller, "size_residuals"):
                 residuals = self.controller.size_residuals(self._dimension, budgets)
             self._runs["size"] = initial_sizes(self._dimension, budgets, residuals)
         self._state: two_population.TwoPopulations | None = None
         self._parameters = np.zeros(self.num_runs, PARAMETERS)
+        if self.controller is not None and hasattr(self.controller, "reset"):
+            self.controller.reset(self._rngs)
 
     def _ask(self) -> Trials:
         if self._state is None:
@@ -88,9 +92,13 @@ class AdaptiveDE(Optimizer):
         """Choose the parameters of the runs that begin a generation."""
         residuals = np.zeros((self.num_runs, len(CONTROL_NAMES)))
         if self.controller is not None:
-            residuals = self.controller(two_population.observe(state, self._lower, self._upper))
-        chosen = set_parameters(state.runs, residuals)
-        self._parameters[begin] = chosen[begin]
+            bounds = self._lower, self._upper
+            features = two_population.observe(state, *bounds)
+            seen = observe(self._observation, features, state, *bounds)[begin]
+            # Runs come to the ends of their generations at different times, which only a memory has to know.
+            chosen = self.controller(seen, begin) if self._remembers else self.controller(seen)
+            residuals[begin] = check_actions(chosen, np.empty((len(begin), len(CONTROL_NAMES))), -1.0)
+        self._parameters[begin] = set_parameters(state.runs, residuals)[begin]
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:
         if self._state is None:
@@ -103,6 +111,8 @@ class AdaptiveDE(Optimizer):
         self._runs["size"] = np.maximum(following, 1)
 
     def _keep(self, runs: IntArray) -> None:
+        if self.controller is not None and hasattr(self.controller, "keep"):
+            self.controller.keep(runs)
         self._parameters = self._parameters[runs]
         if self._state is not None:
             self._state = take_runs(self._state, runs)
@@ -130,6 +140,19 @@ class AdaptiveDE(Optimizer):
         positions = self._state.positions[runs, TOP, rows]
         positions[~alive] = np.nan
         return positions, np.where(alive, self._state.fitness[:, TOP, :size], np.inf)
+
+
+def _check_controller(controller: ResidualRule) -> None:
+    """Refuse a controller of something else than this algorithm."""
+    expected = FEATURE_NAMES, CONTROL_NAMES
+    got = getattr(controller, "features", FEATURE_NAMES), getattr(controller, "controls", CONTROL_NAMES)
+    if got != expected:
+        raise ValueError(
+            f"A controller of this algorithm has the features {FEATURE_NAMES} and the controls {CONTROL_NAMES}, "
+            f"got {got[0]} and {got[1]}."
+        )
+    if not getattr(controller, "is_residual", True):
+        raise ValueError("This controller sets F and CR of individuals: give it to ControlledDE.")
 
 
 def initial_sizes(dimension: int, budgets: IntArray, residuals: FloatArray) -> IntArray:

@@ -9,18 +9,16 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.controllers.base import Controller, check_population_size
+from de_gym.controllers.policies import PolicyController
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.envs import parameter_process as process
 from de_gym.envs.actions import check_actions
 from de_gym.envs.process import take_runs
-from de_gym.envs.settings import EnvSettings
+from de_gym.envs.settings import POLICY_SETTINGS, EnvSettings
 from de_gym.envs.state import RunState, ranked_positions
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.evolution.populations import Trials
 from de_gym.optimizers.base import GenerationParameters, Optimizer
-
-# What a controller's actions depend on; the rest of an environment's arguments say when and how it is trained.
-_PROCESS_SETTINGS = ("shell", "num_bins", "history_window", "histogram", "observation", "pbest", "bound_repair")
 
 
 class ControlledDE(Optimizer):
@@ -36,6 +34,8 @@ class ControlledDE(Optimizer):
 
         A ``population_size`` is only needed for a controller of any; others have their own, which it must equal.
         """
+        if getattr(controller, "is_residual", False):
+            raise ValueError("This controller adjusts an adaptive algorithm: give it to AdaptiveDE.")
         if population_size is not None:
             check_population_size(controller, population_size)
         self.controller = controller
@@ -49,7 +49,8 @@ class ControlledDE(Optimizer):
         budgeted = replace(self._settings, max_evaluations=int(self._runs["max_evaluations"][0]))
         self._process = budgeted.resolved(self._dimension)
         self._state: RunState | None = None
-        self._actions = np.empty((self.num_runs, 2 * self._process.capacity))
+        self._actions = np.empty((self.num_runs, self._process.action_size))
+        self._parameters = np.empty((self.num_runs, 2 * self._process.capacity))
         self._last_parameters: GenerationParameters | None = None
         self.controller.reset(self._rngs)
         self._runs["size"] = self._process.capacity
@@ -60,9 +61,11 @@ class ControlledDE(Optimizer):
             uniforms = draw_uniforms(self._rngs, size, self._dimension)
             points = scale_to_bounds(uniforms, self._lower, self._upper)
             return Trials(points.reshape(-1, self._dimension), np.arange(self.num_runs + 1) * size)
-        observations = process.observe(self._state, self._process)
+        observations = process.observe(self._state, self._process, self._lower, self._upper)
         check_actions(self.controller(observations), self._actions)
-        return Trials(*process.breed(self._state, self._actions, self._process, self._lower, self._upper))
+        expand, capacity = self._process.action_map.expand, self._process.capacity
+        self._parameters = expand(self._actions, self._state.runs, capacity)
+        return Trials(*process.breed(self._state, self._parameters, self._process, self._lower, self._upper))
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:
         if self._state is None:
@@ -71,7 +74,7 @@ class ControlledDE(Optimizer):
             fitness, keys = values.reshape(self.num_runs, -1), draw_keys(self._rngs)
             self._state = process.start(positions, fitness, unknown, keys, self._process)
             return
-        factors, rates = np.split(self._actions.copy(), 2, axis=1)
+        factors, rates = np.split(self._parameters.copy(), 2, axis=1)
         self._last_parameters = GenerationParameters(factors, rates, self._state.fitness.copy())
         process.select(self._state, trials.starts, trials.points, values, self._process)
         self._runs["size"] = self._state.runs["size"]
@@ -102,10 +105,13 @@ class ControlledDE(Optimizer):
 
 def process_settings(controller: Controller) -> dict[str, Any]:
     """Return the settings of the decision process that ``controller`` was trained for; none for untrained ones."""
+    if isinstance(controller, PolicyController):
+        return dict(controller.env_settings)
     if not isinstance(controller, RecurrentController):
         return {}
     stored = controller.info.env_settings
-    chosen = {name: stored[name] for name in _PROCESS_SETTINGS if name in stored}
+    # Whatever its environment's actions were, a recurrent controller gives F and CR of every rank.
+    chosen = {name: stored[name] for name in POLICY_SETTINGS if name in stored and name != "action"}
     if "observation" in chosen:
         chosen["observation"] = tuple(chosen["observation"])  # type: ignore[arg-type]  # JSON holds a list
     return chosen

@@ -70,6 +70,28 @@ def test_protocols_are_the_paper_s_tables_with_its_algorithms():
     assert names[-4:] == ["de", "jade", "jade-archive", "jso"]
 
 
+OWN_CODE = """
+import gymnasium as gym, numpy as np, de_gym
+from de_gym.controllers import from_policy
+
+class Middle:
+    def __call__(self, observations):
+        return np.full((len(observations), 13), 0.1)
+
+adjusted = from_policy(Middle(), gym.make("AdaptiveDEControl-v0", functions=[1], dimension=10))
+"""
+
+
+def test_own_code_is_compared_by_name_in_worker_processes_too(place, reports, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (place / "code_of_a_user.py").write_text(OWN_CODE)
+    names = ("code_of_a_user:adjusted", "l-srtde")
+    evaluate.evaluate(replace(TINY, methods=names, stored=False, jobs=2, chunk_size=1, out=place / "own"))
+    own, plain = reports[0].methods
+    assert (own.name, plain.name) == ("adjusted", "l-srtde")
+    assert (own.errors != plain.errors).all()
+
+
 def test_export_and_named_methods(place, reports):
     config = replace(TINY, methods=("jade", "constant=0.7,0.3"), ioh=Path("ioh"), out=Path("out"))
     evaluate.evaluate(config)
@@ -84,6 +106,10 @@ def test_export_and_named_methods(place, reports):
     [
         (["--methods", "jos"], "Unknown method 'jos'. Did you mean 'jso'?"),
         (["--methods", "x.safetensors"], "There is no controller file 'x.safetensors'."),
+        (["--methods", "PPO:x.zip"], "Loading 'PPO:x.zip' can execute any code"),
+        (["--methods", "PPO:x.zip", "--trust"], "'x.zip' is not a file that a model was saved in."),
+        (["--methods", "json:dumps"], "'json:dumps' cannot be used: A controller must be"),
+        (["--methods", "nothing_there:agent"], "There is no module 'nothing_there'"),
         (["--functions", "99"], "No function 99 in this suite"),
         (["--traced-function", "7", "--functions", "1", "3"], "`traced_function` must be one of (1, 3), got 7."),
         (["--population-size", "30"], "trained for populations of 50 individuals, got `population_size` 30."),

@@ -31,7 +31,13 @@ def split_episodes(rewards: np.ndarray, ended: np.ndarray) -> tuple[list[float],
     return returns, lengths
 
 
-def report(library: str, returns: Sequence[float], lengths: Sequence[float], num_steps: int) -> None:
+def report(
+    library: str,
+    returns: Sequence[float],
+    lengths: Sequence[float],
+    num_steps: int,
+    episode_length: int = EPISODE_LENGTH,
+) -> None:
     """Print one line about a training run, or raise where the library misread the environment.
 
     A vector environment that resets its runs in another way than a library expects raises no error: the library
@@ -42,18 +48,19 @@ def report(library: str, returns: Sequence[float], lengths: Sequence[float], num
         returns: Return of each episode as the library reports it; every reward is a share in [0, 1].
         lengths: Length of each episode as the library reports it.
         num_steps: Transitions that the library trained on, of whole episodes.
+        episode_length: Steps that every episode has; no reward is expected to be above 1.
     """
     if not returns or len(lengths) != len(returns):
         raise ValueError(f"Expected one return and length per episode, got {len(returns)} and {len(lengths)}.")
-    wrong = [length for length in lengths if length != EPISODE_LENGTH]
+    wrong = [length for length in lengths if length != episode_length]
     if wrong:
-        raise ValueError(f"Every episode must have {EPISODE_LENGTH} steps, got {sorted(set(wrong))}.")
-    if num_steps != len(lengths) * EPISODE_LENGTH:
-        raise ValueError(f"{len(lengths)} episodes of {EPISODE_LENGTH} steps cannot be {num_steps} transitions.")
-    if not all(0 <= episode_return <= EPISODE_LENGTH for episode_return in returns):
-        raise ValueError(f"Returns must lie between 0 and {EPISODE_LENGTH}, got {min(returns)} to {max(returns)}.")
+        raise ValueError(f"Every episode must have {episode_length} steps, got {sorted(set(wrong))}.")
+    if num_steps != len(lengths) * episode_length:
+        raise ValueError(f"{len(lengths)} episodes of {episode_length} steps cannot be {num_steps} transitions.")
+    if not all(0 <= episode_return <= episode_length for episode_return in returns):
+        raise ValueError(f"Returns must lie between 0 and {episode_length}, got {min(returns)} to {max(returns)}.")
     mean_return = math.fsum(returns) / len(returns)
     print(
         f"{library} {version(library)}, gymnasium {version('gymnasium')}: "
-        f"{len(returns)} episodes, mean return {mean_return:.3f}, length {EPISODE_LENGTH}"
+        f"{len(returns)} episodes, mean return {mean_return:.3f}, length {episode_length}"
     )

@@ -23,6 +23,7 @@ SCRIPTS = {
     "rl_zoo3_train.py": (["rl_zoo3"], PLUGINS),
     "rllib_ppo.py": (["ray", "torch", "tree", "lz4", "ormsgpack", "tensorboardX", "pyarrow", "pydantic"], PLUGINS),
     "sb3_ppo.py": (["stable_baselines3"], AGENTS),
+    "sb3_ppo_adaptive.py": (["stable_baselines3"], AGENTS),
     "sb3_recurrent_ppo.py": (["stable_baselines3", "sb3_contrib"], AGENTS),
     "sb3_sac.py": (["stable_baselines3"], AGENTS),
     "skrl_ppo.py": (["skrl", "torch"], PLUGINS),

@@ -1,0 +1,218 @@
+"""Rewards and parts of the observation that are Python functions of the user, given as they are or by a name.
+
+The compiled tables ``REWARDS`` and ``FEATURES`` are fixed when the package is compiled, so what is added here is called
+from Python, run by run: slower than a built-in one, and free to do anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from de_gym.arrays import Float32Array, FloatArray, RunArray
+from de_gym.checks import whole
+from de_gym.envs.features import FEATURES
+from de_gym.envs.rewards import REWARDS
+from de_gym.evolution.run_features import FEATURES as RUN_FEATURES
+from de_gym.registry import unknown_name_message
+
+RewardFunction = Callable[[float, float, float], float]
+
+Entry = TypeVar("Entry")
+
+_rewards: dict[str, RewardFunction] = {}
+_observations: dict[str, Observation] = {}
+
+
+class RunView(NamedTuple):
+    """What a user's observation function sees of one run, in arrays of its own.
+
+    Attributes:
+        positions: The living individuals, best first, shape (N, D).
+        fitness: Their values, ascending, shape (N,).
+        generation: Generations since the initial population.
+        evaluations: Points evaluated so far.
+        max_evaluations: The budget.
+        lower: Lower bounds, shape (D,).
+        upper: Upper bounds, shape (D,).
+    """
+
+    positions: FloatArray
+    fitness: FloatArray
+    generation: int
+    evaluations: int
+    max_evaluations: int
+    lower: FloatArray
+    upper: FloatArray
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One stretch of the observation that a Python function computes.
+
+    Attributes:
+        function: Returns ``size`` numbers, or one number where the size is 1, given a ``RunView``.
+        size: How many entries it has.
+        low: Smallest value of its entries; smaller ones are raised to it.
+        high: Largest value of its entries.
+    """
+
+    function: Callable[[RunView], object]
+    size: int = 1
+    low: float = -math.inf
+    high: float = math.inf
+
+    def __post_init__(self) -> None:
+        """Reject what no observation could be made of."""
+        if not callable(self.function):
+            raise TypeError(f"An observation must be computed by a callable, got {type(self.function).__name__}.")
+        object.__setattr__(self, "size", whole("size", self.size, 1))
+        if not float(self.low) < float(self.high):
+            raise ValueError(f"`low` must be below `high`, got {self.low} and {self.high}.")
+
+    @property
+    def name(self) -> str:
+        """What the function is called."""
+        return _name_of(self.function)
+
+    def __call__(self, view: RunView) -> FloatArray:
+        """Return the entries of one run, shape (k,), or say what is wrong with what the function returned."""
+        values = np.asarray(self.function(view))
+        if values.dtype.kind not in "biuf" or values.size != self.size or values.ndim > 1:
+            raise ValueError(
+                f"The observation {self.name!r} must return {self.size} number(s), "
+                f"got an array of {values.dtype} of shape {values.shape}."
+            )
+        if np.isnan(values).any():
+            raise ValueError(f"The observation {self.name!r} must return numbers, got NaN.")
+        return np.clip(values.reshape(-1).astype(np.float64), self.low, self.high)
+
+
+def register_reward(name: str, function: RewardFunction) -> None:
+    """Let ``reward=name`` of both environments mean ``function(before, after, initial)``.
+
+    Its arguments are the best error before a generation, after it and of the initial population. The name is known in
+    this process; environments in other processes need the function itself, or the same call there.
+
+    >>> register_reward("halved", lambda before, after, initial: float(after <= before / 2))
+    >>> import gymnasium as gym, de_gym
+    >>> env = gym.make("DEParamControl-v0", functions=[1], reward="halved")
+    """
+    if not callable(function):
+        raise TypeError(f"A reward must be a callable of (before, after, initial), got {type(function).__name__}.")
+    _add("reward", name, function, _rewards, REWARDS)
+
+
+def register_observation(
+    name: str,
+    function: Callable[[RunView], object],
+    size: int = 1,
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> None:
+    """Let ``name`` in ``observation=[...]`` of both environments mean ``function(view)``; see ``Observation``.
+
+    The name is known in this process; environments in other processes need an ``Observation`` itself.
+    """
+    names = [*FEATURES, *(feature.name for feature in RUN_FEATURES)]
+    _add("observation part", name, Observation(function, size, low, high), _observations, names)
+
+
+def _add(kind: str, name: str, entry: Entry, table: dict[str, Entry], taken: Iterable[str]) -> None:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"The name of a {kind} must be a string that is not empty, got {name!r}.")
+    # A name that changed its meaning would change environments that are made from stored settings.
+    if name in taken or table.get(name, entry) != entry:
+        raise ValueError(f"There is a {kind} called {name!r} already: choose another name.")
+    table[name] = entry
+
+
+def find_reward(reward: object) -> RewardFunction | None:
+    """Return the Python function that a setting means, None for a compiled reward; or reject it."""
+    if callable(reward):
+        return reward
+    if isinstance(reward, str) and reward in REWARDS:
+        return None
+    if isinstance(reward, str) and reward in _rewards:
+        return _rewards[reward]
+    choices = [*REWARDS, *_rewards, "a callable of (before, after, initial)"]
+    raise ValueError(unknown_name_message("reward", reward, choices))
+
+
+def find_observation(part: object, built_in: Iterable[str]) -> Observation | None:
+    """Return the Python part that an entry of ``observation`` means, None for a built-in one; or reject it."""
+    if isinstance(part, Observation):
+        return part
+    if callable(part):
+        return Observation(part)
+    names = tuple(built_in)
+    if isinstance(part, str) and part in names:
+        return None
+    if isinstance(part, str) and part in _observations:
+        return _observations[part]
+    choices = [*names, *_observations, "a callable"]
+    raise ValueError(unknown_name_message("observation part", part, choices))
+
+
+def check_observation(observation: object, built_in: Sequence[str]) -> tuple[str | Observation, ...]:
+    """Return the parts of an observation: built-in names, and ``Observation`` for all others; or reject them."""
+    if isinstance(observation, str) or not isinstance(observation, Iterable):
+        raise TypeError(f"`observation` must be a sequence of parts, by name or callable, got {observation!r}.")
+    parts = tuple(observation)
+    if not parts:
+        raise ValueError(f"`observation` must name at least one part of {', '.join(built_in)}, got none.")
+    return tuple(find_observation(part, built_in) or part for part in parts)
+
+
+def compute_rewards(function: RewardFunction, before: RunArray, after: RunArray) -> FloatArray:
+    """Return a user's rewards (R,) of the last generation; 0 where the stated minimum turned out to be none.
+
+    Args:
+        function: Of the best error before the generation, after it, and of the initial population.
+        before: The runs before it, records of ``RUN``, shape (R,).
+        after: The runs after it.
+    """
+    rewards = np.zeros(len(after))
+    for run in np.flatnonzero(before["has_optimum"] == after["has_optimum"]):
+        errors = float(before["best_error"][run]), float(after["best_error"][run]), float(after["initial_error"][run])
+        rewards[run] = _checked_reward(function, function(*errors))
+    return rewards
+
+
+def _checked_reward(function: RewardFunction, value: object) -> float:
+    try:
+        number = float(value)  # type: ignore[arg-type]  # the error is what we want
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"The reward {_name_of(function)!r} must return a finite number, got {value!r}.")
+    return number
+
+
+def join_parts(
+    parts: Sequence[str | Observation],
+    built_in: Mapping[str, Float32Array],
+    views: Sequence[RunView],
+) -> Float32Array:
+    """Return observations (R, O) of which some parts are computed by Python functions.
+
+    Args:
+        parts: What they consist of, in order.
+        built_in: The built-in parts, each of shape (R, k).
+        views: What the functions see of each run.
+    """
+    columns = []
+    for part in parts:
+        if isinstance(part, Observation):
+            columns.append(np.stack([part(view) for view in views]).astype(np.float32))
+        else:
+            columns.append(built_in[part])
+    return np.concatenate(columns, axis=1)
+
+
+def _name_of(function: object) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
