@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+import gymnasium as gym
 
 if TYPE_CHECKING:
     from de_gym.minimizing.front_door import minimize
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Problem", "ProblemBatch", "make_suite", "minimize", "scipy_method"]
 __version__ = "0.1.0"
 
-# Loaded when first asked for: gymnasium imports this package for its environments' names alone.
+# Loaded when first asked for: compilers and scipy take more than a second, which not everybody needs.
 _MODULES = {
     "Problem": "de_gym.problems",
     "ProblemBatch": "de_gym.problems",
@@ -35,7 +36,11 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULES})
 
 
-if "gymnasium" in sys.modules:
-    from de_gym.registration import register_environments
-
-    register_environments()
+for _name in ("DEParamControl", "AdaptiveDEControl"):
+    # Registering twice (an interpreter that reloads the package) would only raise a warning.
+    if f"{_name}-v0" not in gym.registry:
+        gym.register(
+            id=f"{_name}-v0",
+            entry_point=f"de_gym.envs:{_name}Env",
+            vector_entry_point=f"de_gym.envs:{_name}VectorEnv",
+        )
