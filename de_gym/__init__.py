@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
+
+import gymnasium as gym
 
 from de_gym.version import __version__
 
@@ -26,7 +27,7 @@ __all__ = [
     "scipy_method",
 ]
 
-# Loaded when first asked for: gymnasium imports this package for its environments' names alone.
+# Loaded when first asked for: compilers and scipy take more than a second, which not everybody needs.
 _MODULES = {
     "Observation": "de_gym.envs.extensions",
     "register_observation": "de_gym.envs.extensions",
@@ -50,7 +51,11 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_MODULES})
 
 
-if "gymnasium" in sys.modules:
-    from de_gym.registration import register_environments
-
-    register_environments()
+for _name in ("DEParamControl", "AdaptiveDEControl"):
+    # Registering twice (an interpreter that reloads the package) would only raise a warning.
+    if f"{_name}-v0" not in gym.registry:
+        gym.register(
+            id=f"{_name}-v0",
+            entry_point=f"de_gym.envs:{_name}Env",
+            vector_entry_point=f"de_gym.envs:{_name}VectorEnv",
+        )

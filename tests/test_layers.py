@@ -22,7 +22,6 @@ ORDER = (
     ("envs",),
     ("optimizers",),
     ("minimizing",),
-    ("registration",),
     ("evaluation",),
 )
 LAYERS = {name: {below for row in ORDER[:level] for below in row} for level, row in enumerate(ORDER) for name in row}

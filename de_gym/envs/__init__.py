@@ -24,7 +24,7 @@ __all__ = [
     "register_reward",
 ]
 
-# Loaded when first asked for: optimisers use the decision processes without gymnasium.
+# Loaded when first asked for: optimisers use the decision processes alone.
 _MODULES = {
     "AdaptiveDEControlEnv": "de_gym.envs.adaptive_de_control",
     "AdaptiveDEControlVectorEnv": "de_gym.envs.adaptive_de_control",

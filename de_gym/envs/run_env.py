@@ -18,10 +18,6 @@ from de_gym.envs.task import Task, check_options
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
-from de_gym.registration import register_environments
-
-# Where the package was imported before gymnasium, the names are not known yet.
-register_environments()
 
 
 class RunEnv(gym.Env[Float32Array, Float32Array]):

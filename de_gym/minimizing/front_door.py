@@ -128,8 +128,8 @@ def minimize(
           stopped by the callback or by Ctrl-C, which returns the best point so far.
         * ``population``, ``population_fitness``: the last generation's points and values, best first; +inf for
           infeasible points.
-        * ``history``: arrays over generations: ``evaluations``, ``best_fitness``, and the population's mean
-          ``scale_factor`` and ``crossover_rate``, NaN where a method has none.
+        * ``history``: arrays over generations, without polishing: ``evaluations``, ``best_fitness``, and the
+          population's mean ``scale_factor`` and ``crossover_rate``, NaN where a method has none.
         * ``constr``, ``maxcv``: with constraints, how far ``x`` violates each of them, and the largest violation.
 
     Raises:
