@@ -1,9 +1,9 @@
 """ResidualController: a linear map from what a run looks like to how its adaptive rule is adjusted.
 
 An adaptive Differential Evolution has rules of its own; the controller's residuals bend them, and zeros leave them
-alone. Its inputs are scale-free features of the run. How much it bends depends on the budget: the rules of L-SRTDE were
-made for 10 000 evaluations per coordinate, and there they are left as they are; from a fifth of that down, where there
-is less time than they expect, they are bent in full.
+alone. Its inputs are scale-free features of the run. A controller may fade: the rules of L-SRTDE were made for 10 000
+evaluations per coordinate, and there it leaves them as they are; from a fifth of that down, where there is less time
+than they expect, it bends them in full.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ INPUTS = (
     "dimension",
 )
 
-# The first population's size is adjusted by tanh(haste (a + b log10(n / 10))).
+# The first population's size is adjusted by tanh(strength (a + b log10(n / 10))).
 NUM_SIZE_WEIGHTS = 2
 
-# log10(budget / (10^4 n)) from which on rules are bent in full.
-_FULL_HASTE = -0.7
+# log10(budget / (10^4 n)) from which on a controller that fades bends rules in full.
+_FULL_STRENGTH = -0.7
 
 FORMAT = "de_gym residual controller"
 FORMAT_VERSION = "1"
@@ -52,6 +52,7 @@ class ResidualController:
         controls: Names of the controls, in the order in which residuals are taken.
         weights: Of every control and input, shape (P, A, K).
         size_weights: Of the first population's size, shape (P, 2).
+        fades: Whether residuals fade out towards the budget that the algorithm's own constants were made for.
         info: Where it comes from: training, seed, cost, results, as JSON values.
     """
 
@@ -59,6 +60,7 @@ class ResidualController:
     controls: tuple[str, ...]
     weights: FloatArray
     size_weights: FloatArray
+    fades: bool = False
     info: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -92,13 +94,18 @@ class ResidualController:
             owners: Which of several controllers adjusts each run, shape (R,); the first adjusts all by default.
         """
         chosen = np.zeros(len(observations), np.int64) if owners is None else owners
-        return _residuals(observations, chosen, self.weights, self._positions, self.features.index("budget"))
+        budgets = observations[:, self.features.index("budget")].astype(np.float64)
+        return _residuals(observations, chosen, self.weights, self._positions, self._strengths(budgets))
 
     def size_residuals(self, dimension: int, budgets: IntArray, owners: IntArray | None = None) -> FloatArray:
         """Return the residual of each run's first population size, shape (R,), given budgets (R,)."""
         weights = self.size_weights[np.zeros(len(budgets), np.int64) if owners is None else owners]
-        haste = np.clip(np.log10(budgets / (1e4 * dimension)) / _FULL_HASTE, 0.0, 1.0)
-        return np.tanh(haste * (weights[:, 0] + weights[:, 1] * math.log10(dimension / 10.0)))
+        strengths = self._strengths(np.log10(budgets / (1e4 * dimension)))
+        return np.tanh(strengths * (weights[:, 0] + weights[:, 1] * math.log10(dimension / 10.0)))
+
+    def _strengths(self, budgets: FloatArray) -> FloatArray:
+        """Return how much rules are bent, from 0 to 1, given log10(budget / (10^4 n)) of each run, shape (R,)."""
+        return np.clip(budgets / _FULL_STRENGTH, 0.0, 1.0) if self.fades else np.ones(len(budgets))
 
     @cached_property
     def _positions(self) -> IntArray:
@@ -113,18 +120,17 @@ def num_numbers(num_controls: int) -> int:
 
 @compiled
 def _residuals(
-    observations: Float32Array, owners: IntArray, weights: FloatArray, positions: IntArray, budget: int
+    observations: Float32Array, owners: IntArray, weights: FloatArray, positions: IntArray, strengths: FloatArray
 ) -> FloatArray:
-    """Return tanh of every control's weighted sum of inputs times the haste, added up in a fixed order."""
+    """Return tanh of every control's weighted sum of inputs times the run's strength, added up in a fixed order."""
     num_controls, num_inputs = weights.shape[1:]
     residuals = np.empty((len(owners), num_controls))
     for run in range(len(owners)):
-        haste = min(max(observations[run, budget] / _FULL_HASTE, 0.0), 1.0)
         for control in range(num_controls):
             total = weights[owners[run], control, 0]
             for k in range(1, num_inputs):
                 total += weights[owners[run], control, k] * observations[run, positions[k]]
-            residuals[run, control] = math.tanh(haste * total)
+            residuals[run, control] = math.tanh(strengths[run] * total)
     return residuals
 
 
@@ -136,6 +142,7 @@ def save_residual_controller(controller: ResidualController, path: str | Path) -
         "features": json.dumps(controller.features),
         "controls": json.dumps(controller.controls),
         "inputs": json.dumps(INPUTS),
+        "fades": json.dumps(controller.fades),
         "info": json.dumps(dict(controller.info), sort_keys=True),
     }
     tensors = {"weights": controller.weights, "size_weights": controller.size_weights}
@@ -164,6 +171,7 @@ def load_residual_controller(path: str | Path) -> ResidualController:
             tuple(json.loads(metadata["controls"])),
             content.tensors["weights"].astype(np.float64),
             content.tensors["size_weights"].astype(np.float64),
+            bool(json.loads(metadata["fades"])),
             json.loads(metadata["info"]),
         )
     except KeyError as error:

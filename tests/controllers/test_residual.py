@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,15 +26,16 @@ def test_zeros_leave_everything_alone():
     np.testing.assert_array_equal(controller.size_residuals(10, np.array([1000, 10])), 0.0)
 
 
-@pytest.mark.parametrize(("budget", "haste"), [(0.0, 0.0), (0.3, 0.0), (-0.35, 0.5), (-0.7, 1.0), (-2.0, 1.0)])
-def test_residuals_by_hand(budget, haste):
-    controller = make(1)
+@pytest.mark.parametrize("fades", [False, True])
+@pytest.mark.parametrize(("budget", "faded"), [(0.0, 0.0), (0.3, 0.0), (-0.35, 0.5), (-0.7, 1.0), (-2.0, 1.0)])
+def test_residuals_by_hand(budget, faded, fades):
+    controller, strength = replace(make(1), fades=fades), faded if fades else 1.0
     features = np.random.default_rng(2).normal(size=(3, len(FEATURE_NAMES))).astype(np.float32)
     features[:, FEATURE_NAMES.index("budget")] = budget
     for run, row in enumerate(features):
         named = dict(zip(FEATURE_NAMES, row.astype(float), strict=True)) | {"constant": 1.0}
         inputs = [named[name] for name in INPUTS]
-        expected = np.tanh(haste * (controller.weights[0] @ inputs))
+        expected = np.tanh(strength * (controller.weights[0] @ inputs))
         np.testing.assert_allclose(controller(features)[run], expected, rtol=1e-6, atol=1e-12)
 
 
@@ -46,19 +49,20 @@ def test_owners_choose_the_controller():
 def test_first_size_depends_on_dimension_and_budget():
     vector = np.zeros((1, num_numbers(len(CONTROL_NAMES))))
     vector[0, -2:] = 0.1, 0.2
-    controller = ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vector)
+    controller = replace(ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vector), fades=True)
     residuals = controller.size_residuals(100, np.array([1_000_000, 200_000, 100]))
     np.testing.assert_allclose(residuals, np.tanh([0.0, 0.3 * np.log10(0.2) / -0.7, 0.3]))
 
 
 def test_file_gives_the_same_controller_and_equal_bytes(tmp_path):
-    controller = make(4)
+    controller = replace(make(4), fades=True, info={"seed": 3})
     first = save_residual_controller(controller, tmp_path / "first.safetensors")
     second = save_residual_controller(controller, tmp_path / "second.safetensors")
     assert first.read_bytes() == second.read_bytes()
     again = load_residual_controller(first)
     np.testing.assert_array_equal(again.weights, controller.weights)
     np.testing.assert_array_equal(again.size_weights, controller.size_weights)
+    assert (again.fades, again.info) == (True, {"seed": 3})
     assert isinstance(load(first), ResidualController)
     assert isinstance(load(str(first)), ResidualController)
 
