@@ -193,6 +193,7 @@ def advance_runs(
     (num_runs, capacity), dimension = order.shape, positions.shape[2]
     num_at_once = min(num_runs, _RUNS_AT_ONCE)
     trials, values = np.empty((num_at_once * capacity, dimension)), np.empty(num_at_once * capacity)
+    points, fitness_of_points = trials.reshape(1, -1, dimension), values.reshape(1, -1)
     scaled, all_starts = np.empty((num_at_once, capacity)), np.empty(num_at_once + 1, np.int64)
     workspace = make_workspace(capacity, dimension, codes[0].bound_repair)
     error_before = np.empty(num_runs)
@@ -204,7 +205,8 @@ def advance_runs(
         starts, normalized = all_starts[: end - first + 1], scaled[: end - first]
         average_actions(part.runs, actions[first:end], figures[:, first:end])
         _breed(part, actions[first:end], low, high, codes, workspace, starts, trials)
-        evaluate_programs(trials, starts, entries[first:end], instructions, data, values)
+        # With three axes, because the kernel is compiled anew for each number of them.
+        evaluate_programs(points, starts, entries[first:end], instructions, data, fitness_of_points)
         _select(part, starts, trials, values, codes, normalized)
         _observe(part, normalized, codes, parts, observations[first:end])
         describe_runs(part, figures[:, first:end], counts[:, first:end], best_positions[first:end])

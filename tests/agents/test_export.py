@@ -7,8 +7,8 @@ from torch import nn
 from agents import UnitBoxLstmPolicy, export_controller
 from agents.export import import_controller
 from de_gym import make_suite
-from de_gym.controllers import ControlledDE, load_controller, save_controller
-from de_gym.optimizers import run
+from de_gym.controllers import load_controller, save_controller
+from de_gym.optimizers import ControlledDE, run
 
 SETTINGS = {
     "population_size": 50,

@@ -83,7 +83,7 @@ def test_every_setting_of_the_environment_comes_from_the_configuration():
     expected = NOT_DEFAULT | {"population_size": 8, "max_generations": 4}
     assert env_settings(config) == expected
     vector_env = make_training_env(config).unwrapped.vector_env.unwrapped
-    settings = vector_env.task.settings
+    settings = vector_env.process.settings
     for name in ("pbest", "bound_repair", "num_bins", "history_window", "histogram", "reward", "population_size"):
         assert getattr(settings, name) == expected[name], name
 

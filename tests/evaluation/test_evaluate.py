@@ -151,9 +151,9 @@ def test_ctrl_c_keeps_what_is_finished_and_says_so(place, monkeypatch, capsys):
 def test_without_a_training_the_shipped_controller_for_the_budget_is_compared(tmp_path, reports, monkeypatch):
     monkeypatch.chdir(tmp_path)
     evaluate.evaluate(TINY)
-    assert [method.name for method in reports[0].methods] == ["short-10d", "random", "constant"]
-    assert evaluate.default_names(TINY, PROTOCOLS["paper-cec17-10d"])[0] == "long-10d"
-    assert evaluate.default_names(TINY, PROTOCOLS["paper-cec17-30d"])[0] == "quick-30d"
+    assert [method.name for method in reports[0].methods] == ["adaptive", "random", "constant"]
+    assert evaluate.default_names(TINY, PROTOCOLS["paper-cec17-10d"])[0] == "adaptive"
+    assert evaluate.default_names(TINY, PROTOCOLS["paper-cec17-30d"])[0] == "adaptive"
 
 
 def test_a_protocol_keeps_its_own_budget_unless_another_one_is_asked_for():
@@ -239,7 +239,7 @@ def test_a_ladder_runs_what_is_not_stored(tmp_path, monkeypatch):
     config = EvalConfig(protocol="ladder-cec17-10d")
     protocol = evaluate.make_protocol(config)
     names = evaluate.default_names(config, protocol)
-    assert names[0] == "long-10d"
+    assert names[0] == "adaptive"
     assert len(set(names)) == len(names)
     stored = {column.name for column in evaluate.stored_columns(config, protocol, names)}
     assert set(names) == stored
@@ -247,5 +247,5 @@ def test_a_ladder_runs_what_is_not_stored(tmp_path, monkeypatch):
     assert evaluate.stored_columns(limited, evaluate.make_protocol(limited), names) == []
     assert evaluate.stored_columns(replace(config, stored=False), protocol, names) == []
     fifty = evaluate.default_names(replace(config, protocol="ladder-cec17-50d"), PROTOCOLS["ladder-cec17-50d"])
-    assert {"jso", "quick-30d", "random"} <= set(fifty)
+    assert {"jso", "adaptive", "random"} <= set(fifty)
     assert "quick-10d" not in fifty  # trained for 50 individuals, and 50 dimensions have 100

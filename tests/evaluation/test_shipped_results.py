@@ -17,7 +17,7 @@ from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import paper_column
 from de_gym.evaluation.protocol import PROTOCOLS
 from de_gym.evaluation.result_files import RESULTS, STUDIES, read_runs, result_file
-from de_gym.optimizers import PAPER_METHODS, run
+from de_gym.optimizers import METHODS, PAPER_METHODS, run
 from de_gym.problems import make_suite
 
 REFERENCE = Path(__file__).parents[1] / "reference"
@@ -61,14 +61,14 @@ def test_z_is_zero_within_the_printed_digits_and_counts_standard_errors_beyond()
     assert z_scores(np.ones((1, 2)), [2.0], [0.0], 3) == -math.inf
 
 
-@pytest.mark.parametrize("algorithm", list(ALGORITHMS))
+@pytest.mark.parametrize("algorithm", [*PAPER_METHODS, "jso-lde-paper", "l-srtde"])
 def test_results_at_ten_dimensions_are_complete(algorithm):
     results = stored("paper-cec17-10d", algorithm)
     assert results.functions == (1, *range(3, 31))
     assert results.errors.shape == (29, 51)
     assert np.all(results.errors >= 0.0)
     assert np.all(results.evaluations <= 100_000)
-    assert results.settings["algorithm"] == PAPER_METHODS.get(algorithm, PAPER_METHODS["jso"])().name
+    assert results.settings["algorithm"] == METHODS[algorithm]().name
     assert results.making.keys() == {"seed", "seed_rule", "package_version"}
 
 
@@ -138,7 +138,7 @@ def test_the_papers_table_after_fifty_generations_is_reproduced(algorithm):
 
 # Not CoBiDE: LAPACK's eigenvectors differ in their last digits from processor to processor, and its runs with them.
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "cobide"])
+@pytest.mark.parametrize("algorithm", [name for name in (*PAPER_METHODS, "jso-lde-paper") if name != "cobide"])
 def test_shipped_results_follow_from_their_seed(algorithm):
     results = stored("paper-cec17-10d", algorithm)
     for function in (4, 21):
