@@ -86,14 +86,3 @@ class Process(Protocol):
     def populations(self, state: State) -> dict[str, FloatArray]:
         """Return the first run's populations, best first, by name, each of shape (N, D), for pictures."""
         ...
-
-
-def take_runs(state: State, runs: IntArray) -> State:
-    """Return a copy of the given runs only."""
-    return type(state)(*(array[runs] for array in state))
-
-
-def put_runs(state: State, runs: IntArray, replacement: State) -> None:
-    """Replace the given runs of the state and leave all others untouched."""
-    for array, part in zip(state, replacement, strict=True):
-        array[runs] = part

@@ -75,7 +75,7 @@ class RunPicture:
         for name, color in zip((name for name in names if name in moving), _CONTROL_COLORS, strict=False):
             axes.plot(np.arange(1, len(self._parameters) + 1), series[name], color=color, linewidth=1.2, label=name)
         axes.set(title="controls", xlabel="generation", ylim=(-1.05, 1.6))
-        axes.legend(loc="upper center", frameon=False, ncols=2, fontsize=6.5)
+        axes.legend(loc="upper center", frameon=False, ncols=2, fontsize=6, handlelength=1.2, columnspacing=0.8)
 
     def _draw_population(self, axes: Any) -> None:
         vertical = 1 if self._problem.dimension > 1 else 0

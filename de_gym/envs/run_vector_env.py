@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
 from de_gym.checks import whole
 from de_gym.envs.actions import check_actions
-from de_gym.envs.process import Outcome, Process, State, put_runs, take_runs
+from de_gym.envs.process import Outcome, Process, State
 from de_gym.envs.run_env import check_render_mode, draw_start, make_spaces
 from de_gym.envs.task import Task, check_options
 from de_gym.evolution import scale_to_bounds
+from de_gym.evolution.run_arrays import put_runs, take_runs
 from de_gym.problems import ProblemBatch
 from de_gym.registry import lookup
 

@@ -13,11 +13,11 @@ from de_gym.controllers.policies import PolicyController
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.envs import parameter_process as process
 from de_gym.envs.actions import check_actions
-from de_gym.envs.process import take_runs
 from de_gym.envs.settings import POLICY_SETTINGS, EnvSettings
 from de_gym.envs.state import RunState, ranked_positions
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.evolution.populations import Trials
+from de_gym.evolution.run_arrays import take_runs
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 
 
