@@ -201,6 +201,7 @@ def test_failing_function_is_named_with_its_cause():
         ({"x0": [9.0, 0.0, 0.0]}, "inside the bounds"),
         ({"x0": [np.nan, 0.0, 0.0]}, "inside the bounds"),
         ({"seed": -1}, "non-negative|negative"),
+        ({"max_evaluations": "many"}, "`max_evaluations` must be a positive whole number, got 'many'"),
         ({"controller": "no-such-controller"}, "Unknown controller 'no-such-controller'"),
     ],
 )

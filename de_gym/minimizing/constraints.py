@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -81,6 +81,8 @@ class Constraints:
 
     def __init__(self, constraints: ConstraintLike | Sequence[ConstraintLike], dimension: int) -> None:
         """Take scipy's constraint objects, one or several, or say which is none."""
+        if not isinstance(constraints, AnyConstraint | dict | Iterable):
+            raise TypeError(f"`constraints` must be one of scipy's constraints or several, got {constraints!r}.")
         given = [constraints] if isinstance(constraints, AnyConstraint | dict) else list(constraints)
         self.members = [_read(number, constraint, dimension) for number, constraint in enumerate(given)]
 

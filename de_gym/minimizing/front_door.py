@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -266,9 +267,9 @@ def _first_points(plan: _Plan, evaluations: Evaluations, room: int) -> FloatArra
     return starts[:, plan.space.free]
 
 
-def _checked_budget(max_evaluations: int) -> int:
-    if max_evaluations != int(max_evaluations) or max_evaluations < 1:
-        raise ValueError(f"`max_evaluations` must be a positive whole number, got {max_evaluations}.")
+def _checked_budget(max_evaluations: Any) -> int:
+    if not isinstance(max_evaluations, Real) or max_evaluations % 1 != 0 or max_evaluations < 1:
+        raise ValueError(f"`max_evaluations` must be a positive whole number, got {max_evaluations!r}.")
     return int(max_evaluations)
 
 
