@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -268,7 +267,8 @@ def _first_points(plan: _Plan, evaluations: Evaluations, room: int) -> FloatArra
 
 
 def _checked_budget(max_evaluations: Any) -> int:
-    if not isinstance(max_evaluations, Real) or max_evaluations % 1 != 0 or max_evaluations < 1:
+    is_number = isinstance(max_evaluations, int | float | np.integer | np.floating)
+    if not is_number or max_evaluations % 1 != 0 or max_evaluations < 1:
         raise ValueError(f"`max_evaluations` must be a positive whole number, got {max_evaluations!r}.")
     return int(max_evaluations)
 
