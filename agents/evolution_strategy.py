@@ -28,19 +28,27 @@ from de_gym.files import replacing
 from de_gym.optimizers.adaptive import CONTROL_NAMES, final_errors
 from de_gym.problems import Problem, make_suite
 
+# Of a generation, so that no two generations of a training draw the same ones.
+_LARGEST_NUMBER_OF_PROBLEMS = 1000
+
+# Scores are noisy, and so is the middle of the search distribution: that of so many generations is averaged.
+_NUM_AVERAGED = 10
+
 
 @dataclass(frozen=True)
-class Curriculum:
-    """What a generation's problems are drawn from.
+class Stage:
+    """How long a training is meant to last, and what its problems are drawn from.
 
     Attributes:
-        dimensions: Numbers of coordinates, equally likely.
+        num_generations: Generations that are enough for it.
+        dimensions: Numbers of coordinates, which the problems of a generation have in turn.
         smallest_budget: Evaluations per coordinate of the shortest runs.
         largest_budget: Of the longest; the logarithm is uniform in between.
         num_problems: Problems of a generation.
         cec2013_share: Probability that a problem is one of CEC'13, where that has the dimension; else it is random.
     """
 
+    num_generations: int = 50
     dimensions: tuple[int, ...] = (2, 3, 5, 10, 20)
     smallest_budget: float = 50.0
     largest_budget: float = 2000.0
@@ -57,20 +65,20 @@ class Task:
     key: int
 
 
-def draw_tasks(curriculum: Curriculum, seed: int, generation: int) -> list[Task]:
+def draw_tasks(stage: Stage, seed: int, generation: int) -> list[Task]:
     """Return the tasks of a generation, which follow from the seed and its number alone."""
     rng = np.random.default_rng([seed, generation])
-    return [_draw_task(curriculum, rng, seed, generation, number) for number in range(curriculum.num_problems)]
+    return [_draw_task(stage, rng, seed, generation, number) for number in range(stage.num_problems)]
 
 
-def _draw_task(curriculum: Curriculum, rng: np.random.Generator, seed: int, generation: int, number: int) -> Task:
-    dimension = int(rng.choice(curriculum.dimensions))
-    per_coordinate = np.exp(rng.uniform(np.log(curriculum.smallest_budget), np.log(curriculum.largest_budget)))
+def _draw_task(stage: Stage, rng: np.random.Generator, seed: int, generation: int, number: int) -> Task:
+    dimension = stage.dimensions[number % len(stage.dimensions)]
+    per_coordinate = np.exp(rng.uniform(np.log(stage.smallest_budget), np.log(stage.largest_budget)))
     key, official = int(rng.integers(2**63)), int(rng.integers(1, 29))
-    if rng.random() < curriculum.cec2013_share and dimension in (2, 5, 10, 20, 30, 40, 50):
+    if rng.random() < stage.cec2013_share and dimension in (2, 5, 10, 20, 30, 40, 50):
         problem = make_suite("cec2013", dimension, [official])[official]
     else:
-        drawn = 1 + generation * curriculum.num_problems + number
+        drawn = 1 + generation * _LARGEST_NUMBER_OF_PROBLEMS + number
         problem = make_suite("random", dimension, [drawn], seed=seed)[drawn]
     return Task(problem, int(per_coordinate * dimension), key)
 
@@ -127,12 +135,12 @@ def win_shares(errors: FloatArray) -> FloatArray:
 class EvolutionStrategy:
     """CMA-ES over the weights of a ``ResidualController``.
 
-    >>> strategy = EvolutionStrategy(Curriculum(dimensions=(2,), largest_budget=60.0, num_problems=2), num_candidates=4)
+    >>> strategy = EvolutionStrategy(Stage(1, (2,), largest_budget=60.0, num_problems=2), num_candidates=4)
     >>> strategy.learn(1).num_generations
     1
 
     Attributes:
-        curriculum: What the problems are drawn from.
+        stage: What the problems are drawn from.
         num_candidates: Candidates of a generation.
         step_size: First standard deviation of every weight.
         seed: Root seed of the training.
@@ -142,7 +150,7 @@ class EvolutionStrategy:
 
     def __init__(
         self,
-        curriculum: Curriculum | None = None,
+        stage: Stage | None = None,
         *,
         num_candidates: int = 20,
         step_size: float = 0.1,
@@ -154,7 +162,7 @@ class EvolutionStrategy:
         """Prepare a training.
 
         Args:
-            curriculum: What the problems are drawn from.
+            stage: What the problems are drawn from.
             num_candidates: Candidates of a generation.
             step_size: First standard deviation of every weight.
             seed: Root seed.
@@ -162,7 +170,7 @@ class EvolutionStrategy:
             initial: Numbers of the controller to start from; zeros, the anchor, by default.
             free: Positions of the numbers to search; all by default. The others stay as they are.
         """
-        self.curriculum = curriculum or Curriculum()
+        self.stage = stage or Stage()
         self.num_candidates = num_candidates
         self.step_size = step_size
         self.seed = seed
@@ -171,6 +179,7 @@ class EvolutionStrategy:
         self._initial = np.zeros(size) if initial is None else np.array(initial, dtype=np.float64)
         self._free = np.arange(size) if free is None else np.array(free, dtype=np.int64)
         self.scores: list[list[float]] = []
+        self._means: list[FloatArray] = []
         self.anchor_scores: list[float] = []
         self._strategy = self._new_strategy()
 
@@ -182,13 +191,14 @@ class EvolutionStrategy:
     @property
     def num_evaluations(self) -> int:
         """Points that the training may have evaluated so far; runs that are solved early take fewer."""
-        tasks = (draw_tasks(self.curriculum, self.seed, number) for number in range(self.num_generations))
+        tasks = (draw_tasks(self.stage, self.seed, number) for number in range(self.num_generations))
         return sum(task.budget for drawn in tasks for task in drawn) * (self.num_candidates + 1)
 
     @property
     def mean(self) -> FloatArray:
-        """The controller's numbers in the middle of the search distribution, what training is for."""
-        mean: FloatArray = self._complete(np.array(self._strategy.mean)[None])[0]
+        """The controller's numbers in the middle of the last search distributions, what training is for."""
+        last = self._means[-_NUM_AVERAGED:] or [np.array(self._strategy.mean)]
+        mean: FloatArray = self._complete(np.mean(last, axis=0)[None])[0]
         return mean
 
     def controller(self) -> ResidualController:
@@ -199,7 +209,7 @@ class EvolutionStrategy:
         """Go on for so many generations; ``callback`` is called after each and may return True to stop."""
         for _ in range(num_generations):
             candidates = np.array(self._strategy.ask())
-            tasks = draw_tasks(self.curriculum, self.seed, self.num_generations)
+            tasks = draw_tasks(self.stage, self.seed, self.num_generations)
             complete = np.concatenate([self._complete(candidates), np.zeros((1, len(self._initial)))])
             errors = run_tasks(tasks, _as_controller(complete), self._workers)
             scores = win_shares(errors)[:-1].mean(axis=1)
@@ -213,7 +223,7 @@ class EvolutionStrategy:
     def save(self, path: str | Path) -> None:
         """Write the training so far; the file appears complete or not at all."""
         content = {
-            "curriculum": asdict(self.curriculum),
+            "stage": asdict(self.stage),
             "num_candidates": self.num_candidates,
             "step_size": self.step_size,
             "seed": self.seed,
@@ -229,9 +239,8 @@ class EvolutionStrategy:
     def load(cls, path: str | Path, *, workers: int = 1) -> EvolutionStrategy:
         """Return a training as it was when it was saved, bit for bit."""
         content = json.loads(Path(path).read_text())
-        curriculum = content["curriculum"] | {"dimensions": tuple(content["curriculum"]["dimensions"])}
         strategy = cls(
-            Curriculum(**curriculum),
+            Stage(**(content["stage"] | {"dimensions": tuple(content["stage"]["dimensions"])})),
             num_candidates=content["num_candidates"],
             step_size=content["step_size"],
             seed=content["seed"],
@@ -253,6 +262,7 @@ class EvolutionStrategy:
     def _tell(self, candidates: FloatArray, scores: list[float]) -> None:
         self._strategy.tell(list(candidates), [-score for score in scores])
         self.scores.append(scores)
+        self._means.append(np.array(self._strategy.mean))
 
     def _new_strategy(self) -> Any:
         rng = np.random.default_rng([self.seed, 2**32])

@@ -1,21 +1,57 @@
-"""A residual controller from nothing, by one command: the curriculum, the folder, and the exported file."""
+"""A residual controller from nothing, by one command: a grid of maps, the folder, the exported file."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 from tqdm import tqdm
 
-from de_gym.controllers import save_residual_controller
+from de_gym.controllers import ResidualController, save_residual_controller
+from de_gym.controllers.residual import NUM_SIZE_WEIGHTS, num_numbers
+from de_gym.optimizers.adaptive import CONTROL_NAMES
 
-from .evolution_strategy import Curriculum, EvolutionStrategy
+from .evolution_strategy import EvolutionStrategy, Stage
 from .interruptions import resumable
 
-# Runs long enough that what they teach holds for shorter ones, and short enough to be paid for.
-CURRICULUM = Curriculum((5, 10, 10, 20), smallest_budget=2000.0, largest_budget=10_000.0, num_problems=45)
-STRATEGY_FILE, CONTROLLER_FILE = "strategy.json", "controller.safetensors"
+CONTROLLER_FILE = "controller.safetensors"
+
+
+@dataclass(frozen=True)
+class Regime:
+    """What one map of a controller is for, and what it is trained on.
+
+    Attributes:
+        budget: log10(budget / (10^4 n)) of the map's place in the grid.
+        dimension: log10(n / 10) of its place.
+        stage: What its problems are drawn from; its number of generations is that of the training.
+        num_candidates: Candidates of a generation.
+        size_weight: Where the search for the first population's size begins.
+    """
+
+    budget: float
+    dimension: float
+    stage: Stage
+    num_candidates: int = 32
+    size_weight: float = 0.0
+
+
+_FEW, _MANY = 0.0, 0.5
+_SOME_COORDINATES, _MANY_COORDINATES = (10, 5, 10, 3, 10, 2, 10, 7), (30, 20, 50, 30, 15)
+
+# Long runs with many coordinates are what training costs most, so these have fewer candidates and problems.
+REGIMES = {
+    "tiny-few": Regime(-1.9, _FEW, Stage(40, _SOME_COORDINATES, 50.0, 300.0, num_problems=240)),
+    "tiny-many": Regime(-1.9, _MANY, Stage(30, _MANY_COORDINATES, 50.0, 300.0, num_problems=160)),
+    "short-few": Regime(-1.0, _FEW, Stage(30, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144)),
+    "short-many": Regime(-1.0, _MANY, Stage(18, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60)),
+    "long-few": Regime(0.0, _FEW, Stage(18, (10, 10, 5), 1e4, 1e4, num_problems=60), size_weight=0.35),
+    "long-many": Regime(
+        0.0, _MANY, Stage(14, (30, 30, 20), 1e4, 1e4, num_problems=42), num_candidates=20, size_weight=0.2
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -26,9 +62,9 @@ class EvolutionConfig:
     """The learning algorithm."""
     seed: int = 0
     """Root seed of the training."""
-    generations: int = 60
-    """Generations of the evolution strategy."""
-    step_size: float = 0.12
+    generations: int | None = None
+    """Generations of each map; as many as are planned for it by default."""
+    step_size: float = 0.1
     """First standard deviation of every weight."""
     workers: int = 1
     """Processes that share the runs of a generation; they do not change the result."""
@@ -43,33 +79,50 @@ def train_residual_controller(config: EvolutionConfig) -> Path:
     folder = Path(config.resume) if config.resume else Path(config.output) / f"evolution-strategy-seed{config.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     with resumable(folder):
-        strategy = _strategy(folder / STRATEGY_FILE, config)
-        missing = max(config.generations - strategy.num_generations, 0)
-        with tqdm(total=config.generations, initial=config.generations - missing, disable=None) as bar:
-
-            def keep(strategy: EvolutionStrategy) -> None:
-                strategy.save(folder / STRATEGY_FILE)
-                bar.set_postfix(beats_anchor=f"{strategy.anchor_scores[-1]:.2f}")
-                bar.update()
-
-            strategy.learn(missing, keep)
+        parts = {name: _train_map(name, folder, config) for name in REGIMES}
+        chosen = "" if config.generations is None else f" --generations {config.generations}"
         info = {
-            "trained_by": "python train.py --agent evolution-strategy "
-            f"--seed {config.seed} --generations {strategy.num_generations}",
+            "trained_by": f"python train.py --agent evolution-strategy --seed {config.seed}{chosen}",
             "seed": config.seed,
-            "generations": strategy.num_generations,
-            "evaluations": strategy.num_evaluations,
+            "generations": {name: strategy.num_generations for name, strategy in parts.items()},
+            "evaluations": sum(strategy.num_evaluations for strategy in parts.values()),
         }
-        # It fades: with the budget that the algorithm's constants were made for, they are hard to improve upon.
-        exported = replace(strategy.controller(), fades=True, info=info)
-        save_residual_controller(exported, folder / CONTROLLER_FILE)
+        places = [(regime.budget, regime.dimension) for regime in REGIMES.values()]
+        maps = dict(zip(places, (strategy.controller() for strategy in parts.values()), strict=True))
+        save_residual_controller(ResidualController.joined(maps, info), folder / CONTROLLER_FILE)
     return folder
 
 
-def _strategy(path: Path, config: EvolutionConfig) -> EvolutionStrategy:
-    """Return the strategy of the training, as far as its file says it got."""
+def _train_map(name: str, folder: Path, config: EvolutionConfig) -> EvolutionStrategy:
+    """Return the strategy of one map after its last generation; every generation is kept in its file."""
+    path = folder / f"strategy-{name}.json"
+    strategy = _strategy(path, REGIMES[name], config)
+    total = REGIMES[name].stage.num_generations if config.generations is None else config.generations
+    missing = max(total - strategy.num_generations, 0)
+    with tqdm(total=total, initial=total - missing, desc=name, disable=None) as bar:
+
+        def keep(strategy: EvolutionStrategy) -> None:
+            strategy.save(path)
+            bar.set_postfix(beats_anchor=f"{strategy.anchor_scores[-1]:.2f}")
+            bar.update()
+
+        strategy.learn(missing, keep)
+    return strategy
+
+
+def _strategy(path: Path, regime: Regime, config: EvolutionConfig) -> EvolutionStrategy:
+    """Return the strategy of a map, as far as its file says it got."""
     if not path.exists():
-        return EvolutionStrategy(CURRICULUM, step_size=config.step_size, seed=config.seed, workers=config.workers)
+        initial = np.zeros(num_numbers(len(CONTROL_NAMES)))
+        initial[-NUM_SIZE_WEIGHTS] = regime.size_weight
+        return EvolutionStrategy(
+            regime.stage,
+            num_candidates=regime.num_candidates,
+            step_size=config.step_size,
+            seed=config.seed,
+            workers=config.workers,
+            initial=initial,
+        )
     strategy = EvolutionStrategy.load(path, workers=config.workers)
     if strategy.seed != config.seed:
         raise ValueError(f"{str(path)!r} is a training with seed {strategy.seed}, got `seed` {config.seed}.")

@@ -1,13 +1,14 @@
 """ResidualController: a linear map from what a run looks like to how its adaptive rule is adjusted.
 
 An adaptive Differential Evolution has rules of its own; the controller's residuals bend them, and zeros leave them
-alone. Its inputs are scale-free features of the run. A controller may fade: the rules of L-SRTDE were made for 10 000
-evaluations per coordinate, and there it leaves them as they are; from a fifth of that down, where there is less time
-than they expect, it bends them in full.
+alone. Its inputs are scale-free features of the run. Short runs want other rules than long ones, and runs with many
+coordinates others than those with few; a linear map cannot react to these and to a feature together. So a controller
+has a grid of maps, one for each of a few budgets and dimensions, and in between the weighted mean of the neighbours.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -33,14 +34,11 @@ INPUTS = (
     "dimension",
 )
 
-# The first population's size is adjusted by tanh(strength (a + b log10(n / 10))).
+# The first population's size is adjusted by tanh(a + b log10(n / 10)).
 NUM_SIZE_WEIGHTS = 2
 
-# log10(budget / (10^4 n)) from which on a controller that fades bends rules in full.
-_FULL_STRENGTH = -0.7
-
 FORMAT = "de_gym residual controller"
-FORMAT_VERSION = "1"
+FORMAT_VERSION = "2"
 
 
 @dataclass(frozen=True)
@@ -50,9 +48,10 @@ class ResidualController:
     Attributes:
         features: Names of a run's features, in the order in which they are observed.
         controls: Names of the controls, in the order in which residuals are taken.
-        weights: Of every control and input, shape (P, A, K).
-        size_weights: Of the first population's size, shape (P, 2).
-        fades: Whether residuals fade out towards the budget that the algorithm's own constants were made for.
+        weights: Of every map, control and input, shape (P, B E, A, K); the dimensions of a budget are neighbours.
+        size_weights: Of the first population's size, shape (P, B E, 2).
+        budgets: Ascending log10(budget / (10^4 n)) of the grid of maps, shape (B,).
+        dimensions: Ascending log10(n / 10) of the grid of maps, shape (E,).
         info: Where it comes from: training, seed, cost, results, as JSON values.
     """
 
@@ -60,7 +59,8 @@ class ResidualController:
     controls: tuple[str, ...]
     weights: FloatArray
     size_weights: FloatArray
-    fades: bool = False
+    budgets: tuple[float, ...] = (0.0,)
+    dimensions: tuple[float, ...] = (0.0,)
     info: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -70,21 +70,42 @@ class ResidualController:
 
     def __post_init__(self) -> None:
         """Reject arrays that do not fit together."""
-        expected = (len(self.weights), len(self.controls), len(INPUTS)), (len(self.weights), NUM_SIZE_WEIGHTS)
+        leading = len(self.weights), len(self.budgets) * len(self.dimensions)
+        expected = (*leading, len(self.controls), len(INPUTS)), (*leading, NUM_SIZE_WEIGHTS)
         shapes = self.weights.shape, self.size_weights.shape
         if shapes != expected:
             raise ValueError(f"The arrays of a residual controller must have the shapes {expected}, got {shapes}.")
+        for name, knots in (("budgets", self.budgets), ("dimensions", self.dimensions)):
+            if not knots or not all(one < other for one, other in itertools.pairwise(knots)):
+                raise ValueError(f"`{name}` of a residual controller must ascend, got {knots}.")
         missing = {*INPUTS, "budget"}.difference(self.features, {"constant"})
         if missing:
             raise ValueError(f"A residual controller needs the features {sorted(missing)}, got {self.features}.")
 
     @classmethod
     def from_vectors(cls, features: Sequence[str], controls: Sequence[str], vectors: FloatArray) -> ResidualController:
-        """Return the controllers whose numbers are the rows of ``vectors``, shape (P, ``num_numbers``)."""
+        """Return the controllers of one map whose numbers are the rows of ``vectors``, shape (P, ``num_numbers``)."""
         num_weights = len(controls) * len(INPUTS)
-        weights = vectors[:, :num_weights].reshape(len(vectors), len(controls), -1)
-        sizes = vectors[:, num_weights:]
+        weights = vectors[:, :num_weights].reshape(len(vectors), 1, len(controls), -1)
+        sizes = vectors[:, None, num_weights:]
         return cls(tuple(features), tuple(controls), np.ascontiguousarray(weights), np.ascontiguousarray(sizes))
+
+    @classmethod
+    def joined(
+        cls, parts: Mapping[tuple[float, float], ResidualController], info: Mapping[str, object]
+    ) -> ResidualController:
+        """Return one controller that has the only map of each part at its (budget, dimension), which form a grid."""
+        budgets, dimensions = (tuple(sorted(set(knots))) for knots in zip(*parts, strict=True))
+        grid = [parts[place] for place in itertools.product(budgets, dimensions)]
+        return cls(
+            grid[0].features,
+            grid[0].controls,
+            np.concatenate([part.weights for part in grid], axis=1),
+            np.concatenate([part.size_weights for part in grid], axis=1),
+            budgets,
+            dimensions,
+            info,
+        )
 
     def __call__(self, observations: Float32Array, owners: IntArray | None = None) -> FloatArray:
         """Return residuals (R, A) in [-1, 1], given features (R, F).
@@ -94,18 +115,22 @@ class ResidualController:
             owners: Which of several controllers adjusts each run, shape (R,); the first adjusts all by default.
         """
         chosen = np.zeros(len(observations), np.int64) if owners is None else owners
-        budgets = observations[:, self.features.index("budget")].astype(np.float64)
-        return _residuals(observations, chosen, self.weights, self._positions, self._strengths(budgets))
+        budgets, dimensions = (observations[:, self.features.index(name)] for name in ("budget", "dimension"))
+        return _residuals(observations, chosen, self.weights, self._positions, self._shares(budgets, dimensions))
 
     def size_residuals(self, dimension: int, budgets: IntArray, owners: IntArray | None = None) -> FloatArray:
         """Return the residual of each run's first population size, shape (R,), given budgets (R,)."""
         weights = self.size_weights[np.zeros(len(budgets), np.int64) if owners is None else owners]
-        strengths = self._strengths(np.log10(budgets / (1e4 * dimension)))
-        return np.tanh(strengths * (weights[:, 0] + weights[:, 1] * math.log10(dimension / 10.0)))
+        coordinates = math.log10(dimension / 10.0)
+        sums = weights[:, :, 0] + weights[:, :, 1] * coordinates
+        shares = self._shares(np.log10(budgets / (1e4 * dimension)), np.full(len(budgets), coordinates))
+        residuals: FloatArray = np.tanh((shares * sums).sum(axis=1))
+        return residuals
 
-    def _strengths(self, budgets: FloatArray) -> FloatArray:
-        """Return how much rules are bent, from 0 to 1, given log10(budget / (10^4 n)) of each run, shape (R,)."""
-        return np.clip(budgets / _FULL_STRENGTH, 0.0, 1.0) if self.fades else np.ones(len(budgets))
+    def _shares(self, budgets: FloatArray | Float32Array, dimensions: FloatArray | Float32Array) -> FloatArray:
+        """Return how much each map counts, shape (R, B E), where the runs lie in the grid, shape (R,) each."""
+        by_budget, by_dimension = _hats(budgets, self.budgets), _hats(dimensions, self.dimensions)
+        return (by_budget[:, :, None] * by_dimension[:, None, :]).reshape(len(budgets), -1)
 
     @cached_property
     def _positions(self) -> IntArray:
@@ -113,24 +138,34 @@ class ResidualController:
         return np.array([-1 if name == "constant" else self.features.index(name) for name in INPUTS])
 
 
+def _hats(places: FloatArray | Float32Array, knots: tuple[float, ...]) -> FloatArray:
+    """Return the shares of the knots at R places, linear between neighbours and constant outside, shape (R, K)."""
+    return np.stack([np.interp(places, knots, row) for row in np.eye(len(knots))], axis=1)
+
+
 def num_numbers(num_controls: int) -> int:
-    """Return how many numbers a controller of so many controls consists of."""
+    """Return how many numbers a map of so many controls consists of."""
     return num_controls * len(INPUTS) + NUM_SIZE_WEIGHTS
 
 
 @compiled
 def _residuals(
-    observations: Float32Array, owners: IntArray, weights: FloatArray, positions: IntArray, strengths: FloatArray
+    observations: Float32Array, owners: IntArray, weights: FloatArray, positions: IntArray, shares: FloatArray
 ) -> FloatArray:
-    """Return tanh of every control's weighted sum of inputs times the run's strength, added up in a fixed order."""
-    num_controls, num_inputs = weights.shape[1:]
-    residuals = np.empty((len(owners), num_controls))
+    """Return tanh of every control's weighted sum of inputs, the mean over the maps, added up in a fixed order."""
+    num_maps, num_controls, num_inputs = weights.shape[1:]
+    residuals = np.zeros((len(owners), num_controls))
     for run in range(len(owners)):
+        for k in range(num_maps):
+            if shares[run, k] > 0.0:
+                for control in range(num_controls):
+                    row = weights[owners[run], k, control]
+                    total = row[0]
+                    for entry in range(1, num_inputs):
+                        total += row[entry] * observations[run, positions[entry]]
+                    residuals[run, control] += shares[run, k] * total
         for control in range(num_controls):
-            total = weights[owners[run], control, 0]
-            for k in range(1, num_inputs):
-                total += weights[owners[run], control, k] * observations[run, positions[k]]
-            residuals[run, control] = math.tanh(strengths[run] * total)
+            residuals[run, control] = math.tanh(residuals[run, control])
     return residuals
 
 
@@ -142,7 +177,8 @@ def save_residual_controller(controller: ResidualController, path: str | Path) -
         "features": json.dumps(controller.features),
         "controls": json.dumps(controller.controls),
         "inputs": json.dumps(INPUTS),
-        "fades": json.dumps(controller.fades),
+        "budgets": json.dumps(controller.budgets),
+        "dimensions": json.dumps(controller.dimensions),
         "info": json.dumps(dict(controller.info), sort_keys=True),
     }
     tensors = {"weights": controller.weights, "size_weights": controller.size_weights}
@@ -171,7 +207,8 @@ def load_residual_controller(path: str | Path) -> ResidualController:
             tuple(json.loads(metadata["controls"])),
             content.tensors["weights"].astype(np.float64),
             content.tensors["size_weights"].astype(np.float64),
-            bool(json.loads(metadata["fades"])),
+            tuple(float(budget) for budget in json.loads(metadata["budgets"])),
+            tuple(float(dimension) for dimension in json.loads(metadata["dimensions"])),
             json.loads(metadata["info"]),
         )
     except KeyError as error:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from agents.evolution_strategy import Curriculum, EvolutionStrategy, draw_tasks, run_tasks, win_shares
-from agents.evolution_training import EvolutionConfig, train_residual_controller
+from agents import evolution_training
+from agents.evolution_strategy import EvolutionStrategy, Stage, draw_tasks, run_tasks, win_shares
+from agents.evolution_training import REGIMES, EvolutionConfig, Regime, train_residual_controller
 from de_gym.controllers import load
 from de_gym.controllers.residual import ResidualController, num_numbers
 from de_gym.optimizers.adaptive import CONTROL_NAMES, FEATURE_NAMES
 
-SMALL = Curriculum(dimensions=(2, 3), smallest_budget=40.0, largest_budget=80.0, num_problems=4, cec2013_share=0.5)
+SMALL = Stage(3, (2, 3), smallest_budget=40.0, largest_budget=80.0, num_problems=4, cec2013_share=0.5)
 
 
 def make_strategy(**options) -> EvolutionStrategy:
@@ -28,7 +31,7 @@ def test_tasks_follow_from_seed_and_generation():
     first, again, other = draw_tasks(SMALL, 1, 0), draw_tasks(SMALL, 1, 0), draw_tasks(SMALL, 1, 1)
     assert [(t.problem.name, t.budget, t.key) for t in first] == [(t.problem.name, t.budget, t.key) for t in again]
     assert {t.key for t in first}.isdisjoint(t.key for t in other)
-    assert {t.problem.dimension for t in draw_tasks(Curriculum(num_problems=50), 0, 0)} == {2, 3, 5, 10, 20}
+    assert [t.problem.dimension for t in first] == [2, 3, 2, 3]
     for task in first:
         assert 40 * task.problem.dimension <= task.budget <= 80 * task.problem.dimension
 
@@ -56,6 +59,12 @@ def test_a_resumed_training_is_the_same_bit_for_bit(tmp_path):
     assert resumed.anchor_scores == whole.anchor_scores
 
 
+def test_the_result_is_the_mean_of_the_last_middles():
+    strategy, middles = make_strategy(), []
+    strategy.learn(12, lambda trained: middles.append(np.array(trained._strategy.mean)))
+    np.testing.assert_allclose(strategy.mean, np.mean(middles[-10:], axis=0))
+
+
 def test_numbers_that_are_not_free_stay():
     initial = np.random.default_rng(5).normal(size=num_numbers(len(CONTROL_NAMES)))
     trained = make_strategy(initial=initial, free=np.array([0, 7])).learn(2).mean
@@ -65,7 +74,7 @@ def test_numbers_that_are_not_free_stay():
 def test_training_finds_what_helps():
     # The share of wins against the anchor rises when the field is the anchor and candidates that only differ in size.
     strategy = EvolutionStrategy(
-        Curriculum(dimensions=(5,), smallest_budget=60.0, largest_budget=100.0, num_problems=30, cec2013_share=0.0),
+        Stage(12, (5,), smallest_budget=60.0, largest_budget=100.0, num_problems=30, cec2013_share=0.0),
         num_candidates=8,
         step_size=0.3,
         seed=0,
@@ -74,14 +83,28 @@ def test_training_finds_what_helps():
 
 
 @pytest.mark.slow
-def test_whole_training_exports_a_controller_and_resumes(tmp_path):
+def test_whole_training_exports_a_controller_and_resumes(tmp_path, monkeypatch):
+    small = replace(SMALL, num_problems=2)
+    monkeypatch.setattr(
+        evolution_training,
+        "REGIMES",
+        {f"{b}, {d}": Regime(b, d, small, num_candidates=4) for b in (-1.0, 0.0) for d in (0.0, 0.5)},
+    )
     config = EvolutionConfig(seed=1, generations=1, output=str(tmp_path))
     folder = train_residual_controller(config)
     controller = load(folder / "controller.safetensors")
-    assert controller.info["generations"] == 1
+    assert set(controller.info["generations"].values()) == {1}
+    assert (controller.budgets, controller.dimensions) == ((-1.0, 0.0), (0.0, 0.5))
+    assert controller.weights.shape[:2] == (1, 4)
     before = (folder / "controller.safetensors").read_bytes()
     (folder / "controller.safetensors").unlink()
     train_residual_controller(config)
     assert (folder / "controller.safetensors").read_bytes() == before
     with pytest.raises(ValueError, match="a training with seed 1, got `seed` 2"):
         train_residual_controller(EvolutionConfig(seed=2, resume=str(folder)))
+
+
+def test_maps_of_a_training_form_a_grid():
+    budgets, dimensions = {regime.budget for regime in REGIMES.values()}, {r.dimension for r in REGIMES.values()}
+    assert len(REGIMES) == len(budgets) * len(dimensions)
+    assert {(r.budget, r.dimension) for r in REGIMES.values()} == {(b, d) for b in budgets for d in dimensions}

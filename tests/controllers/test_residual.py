@@ -26,17 +26,29 @@ def test_zeros_leave_everything_alone():
     np.testing.assert_array_equal(controller.size_residuals(10, np.array([1000, 10])), 0.0)
 
 
-@pytest.mark.parametrize("fades", [False, True])
-@pytest.mark.parametrize(("budget", "faded"), [(0.0, 0.0), (0.3, 0.0), (-0.35, 0.5), (-0.7, 1.0), (-2.0, 1.0)])
-def test_residuals_by_hand(budget, faded, fades):
-    controller, strength = replace(make(1), fades=fades), faded if fades else 1.0
+@pytest.mark.parametrize(
+    ("budget", "shares"), [(-3.0, (1, 0)), (-1.5, (1, 0)), (-1.0, (2 / 3, 1 / 3)), (-0.3, (0.2, 0.8)), (0.4, (0, 1))]
+)
+def test_residuals_by_hand(budget, shares):
+    controller = ResidualController.joined({(0.0, 0.0): make(1), (-1.5, 0.0): make(2)}, {})
     features = np.random.default_rng(2).normal(size=(3, len(FEATURE_NAMES))).astype(np.float32)
     features[:, FEATURE_NAMES.index("budget")] = budget
+    weights = shares[0] * make(2).weights[0, 0] + shares[1] * make(1).weights[0, 0]
     for run, row in enumerate(features):
         named = dict(zip(FEATURE_NAMES, row.astype(float), strict=True)) | {"constant": 1.0}
         inputs = [named[name] for name in INPUTS]
-        expected = np.tanh(strength * (controller.weights[0] @ inputs))
-        np.testing.assert_allclose(controller(features)[run], expected, rtol=1e-6, atol=1e-12)
+        np.testing.assert_allclose(controller(features)[run], np.tanh(weights @ inputs), rtol=1e-5, atol=1e-7)
+
+
+def test_maps_lie_on_a_grid_of_budgets_and_dimensions():
+    parts = {(b, d): make(3 * b + d) for b in (0, 1, 2) for d in (0, 1)}
+    places = {(b - 2.0, d / 2): part for (b, d), part in parts.items()}
+    controller = ResidualController.joined(places, {})
+    features = np.random.default_rng(2).normal(size=(1, len(FEATURE_NAMES))).astype(np.float32)
+    features[:, FEATURE_NAMES.index("budget")], features[:, FEATURE_NAMES.index("dimension")] = -0.25, 0.125
+    shares = {(1, 0): 0.25 * 0.75, (1, 1): 0.25 * 0.25, (2, 0): 0.75 * 0.75, (2, 1): 0.75 * 0.25}
+    mean = sum(share * np.arctanh(parts[place](features)) for place, share in shares.items())
+    np.testing.assert_allclose(np.arctanh(controller(features)), mean, rtol=1e-6)
 
 
 def test_owners_choose_the_controller():
@@ -47,22 +59,24 @@ def test_owners_choose_the_controller():
 
 
 def test_first_size_depends_on_dimension_and_budget():
-    vector = np.zeros((1, num_numbers(len(CONTROL_NAMES))))
-    vector[0, -2:] = 0.1, 0.2
-    controller = replace(ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vector), fades=True)
+    vectors = np.zeros((2, num_numbers(len(CONTROL_NAMES))))
+    vectors[:, -2:] = (0.1, 0.2), (-0.4, 0.0)
+    parts = [ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vector[None]) for vector in vectors]
+    controller = ResidualController.joined({(-1.0, 0.0): parts[0], (0.0, 0.0): parts[1]}, {})
     residuals = controller.size_residuals(100, np.array([1_000_000, 200_000, 100]))
-    np.testing.assert_allclose(residuals, np.tanh([0.0, 0.3 * np.log10(0.2) / -0.7, 0.3]))
+    share = -np.log10(0.2)
+    np.testing.assert_allclose(residuals, np.tanh([-0.4, share * 0.3 - (1 - share) * 0.4, 0.3]))
 
 
 def test_file_gives_the_same_controller_and_equal_bytes(tmp_path):
-    controller = replace(make(4), fades=True, info={"seed": 3})
+    controller = ResidualController.joined({(-1.0, 0.0): make(4), (-1.0, 0.5): make(5)}, {"seed": 3})
     first = save_residual_controller(controller, tmp_path / "first.safetensors")
     second = save_residual_controller(controller, tmp_path / "second.safetensors")
     assert first.read_bytes() == second.read_bytes()
     again = load_residual_controller(first)
     np.testing.assert_array_equal(again.weights, controller.weights)
     np.testing.assert_array_equal(again.size_weights, controller.size_weights)
-    assert (again.fades, again.info) == (True, {"seed": 3})
+    assert (again.budgets, again.dimensions, again.info) == ((-1.0,), (0.0, 0.5), {"seed": 3})
     assert isinstance(load(first), ResidualController)
     assert isinstance(load(str(first)), ResidualController)
 
@@ -78,8 +92,11 @@ def test_every_flipped_bit_is_noticed(tmp_path):
             load_residual_controller(damaged)
 
 
-def test_shapes_and_features_are_checked():
+def test_shapes_features_and_budgets_are_checked():
     controller = make(6)
+    both = ResidualController.joined({(-1.0, 0.0): make(6), (0.0, 0.0): make(7)}, {})
+    with pytest.raises(ValueError, match=r"must ascend, got \(0\.0, -1\.0\)"):
+        replace(both, budgets=(0.0, -1.0))
     with pytest.raises(ValueError, match="must have the shapes"):
         ResidualController(controller.features, controller.controls[:-1], controller.weights, controller.size_weights)
     names = tuple(name for name in controller.features if name != "budget")
