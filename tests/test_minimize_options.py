@@ -170,6 +170,16 @@ def test_exception_in_a_worker_has_its_cause():
     assert caught.value.result.nfev > 0
 
 
+def test_workers_end_whatever_their_parent_does_about_signals():
+    # Processes inherit handlers; one that turns SIGTERM into an exception must not keep them alive.
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        with pytest.raises(RuntimeError):
+            minimize(raises_far_out, BOX, workers=2, **QUICK)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def test_unpicklable_function_is_one_sentence():
     with pytest.raises(TypeError, match="must be picklable to be sent to `workers`"):
         minimize(lambda x: 0.0, BOX, workers=2, **QUICK)

@@ -61,7 +61,7 @@ class WorkerPool:
         processes = list((getattr(executor, "_processes", None) or {}).values())
         executor.shutdown(wait=False, cancel_futures=True)
         for process in processes:
-            process.terminate()
+            process.kill()
         for process in processes:
             process.join()
 
