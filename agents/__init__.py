@@ -3,6 +3,7 @@
 from sb3_contrib import RecurrentPPO
 
 from .collapse import CollapseError
+from .evolution_strategy import EvolutionStrategy
 from .export import export_controller
 from .policies import UnitBoxLstmPolicy
 from .reinforce import RecurrentREINFORCE
@@ -10,6 +11,7 @@ from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 __all__ = [
     "CollapseError",
+    "EvolutionStrategy",
     "GymnasiumVecEnv",
     "RecurrentPPO",
     "RecurrentREINFORCE",

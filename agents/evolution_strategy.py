@@ -15,15 +15,15 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import cma
 import numpy as np
-from joblib import Parallel, delayed
 
-from de_gym.arrays import FloatArray, IntArray
+from de_gym.arrays import Float32Array, FloatArray, IntArray
 from de_gym.controllers.residual import ResidualController, num_numbers
 from de_gym.envs.adaptive_process import FEATURE_NAMES
+from de_gym.evaluation import backends
 from de_gym.files import replacing
 from de_gym.optimizers.adaptive import CONTROL_NAMES, final_errors
 from de_gym.problems import Problem, make_suite
@@ -83,13 +83,35 @@ def _draw_task(stage: Stage, rng: np.random.Generator, seed: int, generation: in
     return Task(problem, int(per_coordinate * dimension), key)
 
 
-def run_tasks(tasks: Sequence[Task], controller: ResidualController, workers: Parallel) -> FloatArray:
-    """Return the final errors (P, T) of P controllers on T tasks, whatever the number of workers."""
-    chunks = _chunks(tasks)
-    parts = workers(delayed(_run_chunk)([tasks[index] for index in chunk], controller) for chunk in chunks)
+class Chunk(NamedTuple):
+    """Some tasks of all controllers: what a worker gets at once.
+
+    Attributes:
+        indices: Which of the tasks these are.
+        tasks: The tasks, all of one dimension.
+        controller: Several controllers.
+    """
+
+    indices: list[int]
+    tasks: list[Task]
+    controller: ResidualController
+
+
+def run_tasks(
+    tasks: Sequence[Task], controller: ResidualController, backend: str = "local", workers: int = 1
+) -> FloatArray:
+    """Return the final errors (P, T) of P controllers on T tasks, whatever the backend and the number of workers.
+
+    Args:
+        tasks: The runs that every controller makes.
+        controller: P controllers.
+        backend: A key of ``de_gym.evaluation.backends.BACKENDS``: this machine, or a cluster.
+        workers: Processes; -1 for one per core, or all of the cluster.
+    """
+    chunks = [Chunk(indices, [tasks[index] for index in indices], controller) for indices in _chunks(tasks)]
     errors = np.empty((len(controller.weights), len(tasks)))
-    for chunk, part in zip(chunks, parts, strict=True):
-        errors[:, chunk] = part
+    for indices, part in backends.run_tasks(_run_chunk, chunks, backend, workers):
+        errors[:, indices] = part
     return errors
 
 
@@ -108,14 +130,15 @@ def _chunks(tasks: Sequence[Task], largest_cost: float = 2e6) -> list[list[int]]
     return sorted(chunks, key=lambda chunk: -sum(tasks[i].budget * tasks[i].problem.dimension for i in chunk))
 
 
-def _run_chunk(tasks: Sequence[Task], controller: ResidualController) -> FloatArray:
-    num_controllers = len(controller.weights)
+def _run_chunk(chunk: Chunk) -> tuple[list[int], FloatArray]:
+    """Return which tasks these were, and the final errors of all controllers on them."""
+    tasks, num_controllers = chunk.tasks, len(chunk.controller.weights)
     problems = [task.problem for _ in range(num_controllers) for task in tasks]
     budgets = np.tile([task.budget for task in tasks], num_controllers)
     keys = np.tile(np.array([task.key for task in tasks], np.uint64), num_controllers)
     owners = np.repeat(np.arange(num_controllers), len(tasks))
-    errors: FloatArray = final_errors(problems, budgets, keys, controller, owners).reshape(num_controllers, len(tasks))
-    return errors
+    errors = final_errors(problems, budgets, keys, chunk.controller, owners)
+    return chunk.indices, errors.reshape(num_controllers, len(tasks))
 
 
 def win_shares(errors: FloatArray) -> FloatArray:
@@ -156,6 +179,7 @@ class EvolutionStrategy:
         step_size: float = 0.1,
         seed: int = 0,
         workers: int = 1,
+        backend: str = "local",
         initial: FloatArray | None = None,
         free: IntArray | None = None,
     ) -> None:
@@ -166,7 +190,8 @@ class EvolutionStrategy:
             num_candidates: Candidates of a generation.
             step_size: First standard deviation of every weight.
             seed: Root seed.
-            workers: Processes that share the runs; they do not change the result.
+            workers: Processes that share the runs, -1 for all there are; they do not change the result.
+            backend: Where they are: "local", or a cluster of "ray" or "dask", as ``evaluate.py`` has them.
             initial: Numbers of the controller to start from; zeros, the anchor, by default.
             free: Positions of the numbers to search; all by default. The others stay as they are.
         """
@@ -174,7 +199,8 @@ class EvolutionStrategy:
         self.num_candidates = num_candidates
         self.step_size = step_size
         self.seed = seed
-        self._workers = Parallel(n_jobs=workers)
+        self.workers = workers
+        self.backend = backend
         size = num_numbers(len(CONTROL_NAMES))
         self._initial = np.zeros(size) if initial is None else np.array(initial, dtype=np.float64)
         self._free = np.arange(size) if free is None else np.array(free, dtype=np.int64)
@@ -205,13 +231,20 @@ class EvolutionStrategy:
         """Return the controller of ``mean``."""
         return _as_controller(self.mean[None])
 
+    def predict(
+        self, observation: Float32Array, state: None = None, episode_start: object = None, deterministic: bool = True
+    ) -> tuple[FloatArray, None]:
+        """Return the action for an observation of ``AdaptiveDEControl-v0``, or for a batch, as agents of SB3 do."""
+        actions = self.controller()(np.atleast_2d(observation))
+        return actions.reshape(*np.shape(observation)[:-1], -1), None
+
     def learn(self, num_generations: int, callback: Callable[[EvolutionStrategy], object] | None = None) -> Self:
         """Go on for so many generations; ``callback`` is called after each and may return True to stop."""
         for _ in range(num_generations):
             candidates = np.array(self._strategy.ask())
             tasks = draw_tasks(self.stage, self.seed, self.num_generations)
             complete = np.concatenate([self._complete(candidates), np.zeros((1, len(self._initial)))])
-            errors = run_tasks(tasks, _as_controller(complete), self._workers)
+            errors = run_tasks(tasks, _as_controller(complete), self.backend, self.workers)
             scores = win_shares(errors)[:-1].mean(axis=1)
             ties = (errors[:-1] == errors[-1]).mean()
             self.anchor_scores.append(float((errors[:-1] < errors[-1]).mean() + 0.5 * ties))
@@ -236,7 +269,7 @@ class EvolutionStrategy:
             file.write(json.dumps(content).encode())
 
     @classmethod
-    def load(cls, path: str | Path, *, workers: int = 1) -> EvolutionStrategy:
+    def load(cls, path: str | Path, *, workers: int = 1, backend: str = "local") -> EvolutionStrategy:
         """Return a training as it was when it was saved, bit for bit."""
         content = json.loads(Path(path).read_text())
         strategy = cls(
@@ -245,6 +278,7 @@ class EvolutionStrategy:
             step_size=content["step_size"],
             seed=content["seed"],
             workers=workers,
+            backend=backend,
             initial=np.array(content["initial"]),
             free=np.array(content["free"]),
         )

@@ -10,13 +10,16 @@ import numpy as np
 from tqdm import tqdm
 
 from de_gym.controllers import ResidualController, save_residual_controller
-from de_gym.controllers.residual import NUM_SIZE_WEIGHTS, num_numbers
+from de_gym.controllers.residual import INPUTS, NUM_SIZE_WEIGHTS, num_numbers
 from de_gym.optimizers.adaptive import CONTROL_NAMES
 
 from .evolution_strategy import EvolutionStrategy, Stage
 from .interruptions import resumable
 
 CONTROLLER_FILE = "controller.safetensors"
+
+# Positions of what does not depend on a run's features: each control's first weight, and the first population's size.
+_CONSTANTS = np.append(np.arange(len(CONTROL_NAMES)) * len(INPUTS), num_numbers(len(CONTROL_NAMES)) - NUM_SIZE_WEIGHTS)
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,12 @@ class EvolutionConfig:
     """Generations of each map; as many as are planned for it by default."""
     step_size: float = 0.1
     """First standard deviation of every weight."""
+    only_constants: bool = False
+    """Whether residuals are constant along a run: a control that tells what reacting to the run is worth."""
     workers: int = 1
-    """Processes that share the runs of a generation; they do not change the result."""
+    """Processes that share the runs of a generation, -1 for all there are; they do not change the result."""
+    backend: Literal["local", "dask", "ray"] = "local"
+    """Where they are: on this machine, or on a cluster (RAY_ADDRESS, DASK_SCHEDULER_ADDRESS)."""
     resume: str | None = None
     """Folder of an interrupted training to go on with; the seed must be the same."""
     output: str = "runs"
@@ -76,11 +83,13 @@ class EvolutionConfig:
 
 def train_residual_controller(config: EvolutionConfig) -> Path:
     """Train as configured, export the controller, and return the folder of the training."""
-    folder = Path(config.resume) if config.resume else Path(config.output) / f"evolution-strategy-seed{config.seed}"
+    kind = "evolution-strategy-constant" if config.only_constants else "evolution-strategy"
+    folder = Path(config.resume) if config.resume else Path(config.output) / f"{kind}-seed{config.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     with resumable(folder):
         parts = {name: _train_map(name, folder, config) for name in REGIMES}
         chosen = "" if config.generations is None else f" --generations {config.generations}"
+        chosen += " --only-constants" if config.only_constants else ""
         info = {
             "trained_by": f"python train.py --agent evolution-strategy --seed {config.seed}{chosen}",
             "seed": config.seed,
@@ -121,9 +130,11 @@ def _strategy(path: Path, regime: Regime, config: EvolutionConfig) -> EvolutionS
             step_size=config.step_size,
             seed=config.seed,
             workers=config.workers,
+            backend=config.backend,
             initial=initial,
+            free=_CONSTANTS if config.only_constants else None,
         )
-    strategy = EvolutionStrategy.load(path, workers=config.workers)
+    strategy = EvolutionStrategy.load(path, workers=config.workers, backend=config.backend)
     if strategy.seed != config.seed:
         raise ValueError(f"{str(path)!r} is a training with seed {strategy.seed}, got `seed` {config.seed}.")
     return strategy

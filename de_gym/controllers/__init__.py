@@ -1,7 +1,7 @@
 """Controllers: what chooses F and CR of every individual, generation after generation."""
 
 from de_gym.controllers.base import Controller, ResidualRule, check_population_size
-from de_gym.controllers.fixed import ConstantController, RandomController
+from de_gym.controllers.fixed import ConstantController, RandomController, RandomResiduals
 from de_gym.controllers.policies import PolicyController, from_policy
 from de_gym.controllers.pretrained import DEFAULT, available, load
 from de_gym.controllers.recurrent import ControllerInfo, RecurrentController
@@ -15,6 +15,7 @@ __all__ = [
     "ControllerInfo",
     "PolicyController",
     "RandomController",
+    "RandomResiduals",
     "RecurrentController",
     "ResidualController",
     "ResidualRule",

@@ -1,4 +1,4 @@
-"""Reference controllers that learn nothing: constant and uniformly random control parameters."""
+"""Reference controllers that learn nothing: constant and uniformly random parameters, and random residuals."""
 
 from __future__ import annotations
 
@@ -57,6 +57,29 @@ class RandomController:
     def __call__(self, observations: Float32Array) -> FloatArray:
         """Return one uniform draw for each number of each run, shape (R, 2N)."""
         return np.stack([rng.random(self._action_size) for rng in self._rngs])
+
+    def keep(self, runs: IntArray) -> None:
+        """Go on with only the given runs."""
+        self._rngs = [self._rngs[run] for run in runs]
+
+
+class RandomResiduals:
+    """Every residual of an adaptive algorithm drawn uniformly from [-1, 1], anew in every generation."""
+
+    population_size: int | None = None
+
+    def __init__(self, num_controls: int) -> None:
+        """Store the number of controls A."""
+        self._num_controls = num_controls
+        self._rngs: list[np.random.Generator] = []
+
+    def reset(self, rngs: Sequence[np.random.Generator]) -> None:
+        """Begin ``len(rngs)`` new runs; run r draws from a child of ``rngs[r]`` only."""
+        self._rngs = [np.random.default_rng(rng.integers(2**63)) for rng in rngs]
+
+    def __call__(self, observations: Float32Array, runs: IntArray) -> FloatArray:
+        """Return one uniform draw for each control of the given runs, shape (R, A)."""
+        return np.stack([self._rngs[run].uniform(-1.0, 1.0, self._num_controls) for run in runs])
 
     def keep(self, runs: IntArray) -> None:
         """Go on with only the given runs."""

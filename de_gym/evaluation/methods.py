@@ -19,6 +19,7 @@ from de_gym.controllers import (
     ConstantController,
     Controller,
     RandomController,
+    RandomResiduals,
     RecurrentController,
     ResidualController,
     available,
@@ -39,6 +40,7 @@ from de_gym.optimizers import (
     process_settings,
     run,
 )
+from de_gym.optimizers.adaptive import CONTROL_NAMES
 from de_gym.optimizers.records import RunResult
 from de_gym.optimizers.running import ParameterRecorder
 from de_gym.problems import Problem
@@ -50,6 +52,7 @@ ALGORITHMS = METHODS
 _CONSTANT = re.compile(r"constant(?:=([0-9]*\.?[0-9]+),([0-9]*\.?[0-9]+))?")
 _DEFAULT_CONSTANTS = ("0.5", "0.9")
 _MEAN = ":mean"
+_RANDOM_RESIDUALS = "random-residuals"
 
 
 @dataclass(frozen=True)
@@ -107,10 +110,11 @@ def make_methods(
     """Return the methods of the given names.
 
     Args:
-        names: Baselines; ``"random"``, ``"constant"`` (F = 0.5, CR = 0.9) or ``"constant=F,CR"``; controllers that come
-            with the package; paths of ``.safetensors`` files. Trained controllers sample their actions, as in the
-            paper; a name that ends in ``":mean"`` acts by the means. ``"module:attribute"`` imports the user's own
-            controller or model, and ``"PPO:model.zip"`` loads a saved one.
+        names: Baselines; ``"random"``, ``"constant"`` (F = 0.5, CR = 0.9) or ``"constant=F,CR"``; random residuals in
+            L-SRTDE, ``"random-residuals"``; controllers that come with the package; paths of ``.safetensors`` files.
+            Trained controllers sample their actions, as in the paper; a name that ends in ``":mean"`` acts by the
+            means. ``"module:attribute"`` imports the user's own controller or model, and ``"PPO:model.zip"`` loads a
+            saved one.
         protocol: The rules of the comparison.
         population_size: Individuals N of all controllers, the paper's for the dimension by default. A controller
             that was trained for another number is refused. Users' own have theirs.
@@ -146,6 +150,9 @@ def _make_method(name: str, size: int) -> OptimizerMethod:
         return algorithm_method(name)
     if name == "random":
         return controller_method(name, RandomController(size))
+    if name == _RANDOM_RESIDUALS:
+        optimizer = AdaptiveDE(controller=RandomResiduals(len(CONTROL_NAMES)))
+        return OptimizerMethod(name, optimizer, {"kind": "controller", "controller": "RandomResiduals"})
     if match := _CONSTANT.fullmatch(name):
         factor, rate = (float(given or usual) for given, usual in zip(match.groups(), _DEFAULT_CONSTANTS, strict=True))
         constants = {"scale_factor": factor, "crossover_rate": rate}
@@ -156,7 +163,7 @@ def _make_method(name: str, size: int) -> OptimizerMethod:
         if isinstance(controller, ResidualController):
             return residual_method(_short_name(source), controller)
         return controller_method(_short_name(source) + "-mean" * deterministic, controller)
-    choices = [*ALGORITHMS, "random", "constant", "constant=F,CR", *available()]
+    choices = [*ALGORITHMS, "random", _RANDOM_RESIDUALS, "constant", "constant=F,CR", *available()]
     kinds_of_files = ["FILE.safetensors", "MODULE:ATTRIBUTE", "ALGORITHM:MODEL.zip"]
     raise ValueError(unknown_name_message("method", name, [*choices, *kinds_of_files]))
 

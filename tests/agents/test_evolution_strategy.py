@@ -37,15 +37,14 @@ def test_tasks_follow_from_seed_and_generation():
 
 
 def test_workers_do_not_change_the_errors():
-    from joblib import Parallel
 
     tasks = draw_tasks(SMALL, 2, 0)
     vectors = np.random.default_rng(1).normal(0.0, 0.3, (3, num_numbers(len(CONTROL_NAMES))))
     controller = ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vectors)
-    together = run_tasks(tasks, controller, Parallel(n_jobs=1))
-    np.testing.assert_array_equal(run_tasks(tasks, controller, Parallel(n_jobs=2)), together)
+    together = run_tasks(tasks, controller)
+    np.testing.assert_array_equal(run_tasks(tasks, controller, workers=2), together)
     alone = ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vectors[1:2])
-    np.testing.assert_array_equal(run_tasks(tasks[2:3], alone, Parallel(n_jobs=1))[0], together[1, 2:3])
+    np.testing.assert_array_equal(run_tasks(tasks[2:3], alone)[0], together[1, 2:3])
 
 
 def test_a_resumed_training_is_the_same_bit_for_bit(tmp_path):
@@ -108,3 +107,21 @@ def test_maps_of_a_training_form_a_grid():
     budgets, dimensions = {regime.budget for regime in REGIMES.values()}, {r.dimension for r in REGIMES.values()}
     assert len(REGIMES) == len(budgets) * len(dimensions)
     assert {(r.budget, r.dimension) for r in REGIMES.values()} == {(b, d) for b in budgets for d in dimensions}
+
+
+def test_actions_are_those_of_the_controller():
+    strategy = make_strategy().learn(1)
+    observations = np.random.default_rng(0).normal(size=(3, len(FEATURE_NAMES))).astype(np.float32)
+    actions, state = strategy.predict(observations)
+    np.testing.assert_array_equal(actions, strategy.controller()(observations))
+    np.testing.assert_array_equal(strategy.predict(observations[1])[0], actions[1])
+    assert state is None
+
+
+def test_constants_react_to_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(evolution_training, "REGIMES", {"one": Regime(0.0, 0.0, SMALL, num_candidates=4)})
+    config = EvolutionConfig(only_constants=True, generations=2, output=str(tmp_path))
+    controller = load(train_residual_controller(config) / "controller.safetensors")
+    observations = np.random.default_rng(0).normal(size=(2, len(FEATURE_NAMES))).astype(np.float32)
+    assert np.abs(controller(observations)).min() > 0.0
+    np.testing.assert_array_equal(*controller(observations))

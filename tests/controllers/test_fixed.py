@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from de_gym.controllers import ConstantController, Controller, RandomController, check_population_size
+from de_gym.controllers import ConstantController, Controller, RandomController, RandomResiduals, check_population_size
 
 
 def rngs(*seeds):
@@ -71,3 +71,21 @@ def test_constant_controller_rejects_bad_numbers(arguments, message):
 def test_random_controller_rejects_an_empty_population():
     with pytest.raises(ValueError, match=r"`population_size` must be at least 1, got -1"):
         RandomController(-1)
+
+
+def test_random_residuals_of_a_run_are_its_own():
+    controller = RandomResiduals(13)
+    controller.reset(rngs(0, 1, 2))
+    first, second = controller(np.zeros((2, 11)), np.array([0, 2])), controller(np.zeros((1, 11)), np.array([2]))
+    alone = RandomResiduals(13)
+    alone.reset(rngs(2))
+    np.testing.assert_array_equal(alone(np.zeros((1, 11)), np.array([0]))[0], first[1])
+    np.testing.assert_array_equal(alone(np.zeros((1, 11)), np.array([0])), second)
+    assert first.min() < -0.5
+    assert first.max() > 0.5
+    controller.keep(np.array([1]))
+    other = RandomResiduals(13)
+    other.reset(rngs(1))
+    np.testing.assert_array_equal(
+        controller(np.zeros((1, 11)), np.zeros(1, int)), other(np.zeros((1, 11)), np.zeros(1, int))
+    )

@@ -158,6 +158,15 @@ def test_jso_s_trace_follows_its_shrinking_population_and_hses_has_none():
 
 
 @pytest.mark.slow
+def test_random_residuals_are_a_method():
+    method = make_methods(["random-residuals"], PROTOCOL)[0]
+    record = method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2)), PROTOCOL)
+    assert record.evaluations.tolist() == [600, 600]
+    alone = method.run(PROBLEM, PROTOCOL.run_seeds(5, [1]), PROTOCOL)
+    assert alone.errors[0] == record.errors[1]
+    assert record.errors[0] != record.errors[1]
+
+
 def test_an_sb3_agent_is_compared_through_its_exported_controller():
     agents = pytest.importorskip("agents", reason="the agents need torch and Stable-Baselines3")
     env = agents.GymnasiumVecEnv(
@@ -169,7 +178,9 @@ def test_an_sb3_agent_is_compared_through_its_exported_controller():
         )
     )
     model = agents.RecurrentPPO(agents.UnitBoxLstmPolicy, env, policy_kwargs={"lstm_hidden_size": 4}, device="cpu")
-    method = controller_method("agent", agents.export_controller(model.policy, env_settings={"num_bins": 5}))
+    settings = {"population_size": 50, "num_bins": 5, "history_window": 5, "histogram": "fractions", "pbest": "linear"}
+    controller = agents.export_controller(model.policy, env_settings={**settings, "bound_repair": "midpoint"})
+    method = controller_method("agent", controller)
     record = method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2)), PROTOCOL)
     assert record.evaluations.tolist() == [600, 600]
     assert np.isfinite(record.errors).all()
