@@ -46,13 +46,13 @@ _SOME_COORDINATES, _MANY_COORDINATES = (10, 5, 10, 3, 10, 2, 10, 7), (30, 20, 50
 
 # Long runs with many coordinates are what training costs most, so these have fewer candidates and problems.
 REGIMES = {
-    "tiny-few": Regime(-1.9, _FEW, Stage(40, _SOME_COORDINATES, 50.0, 300.0, num_problems=240)),
-    "tiny-many": Regime(-1.9, _MANY, Stage(30, _MANY_COORDINATES, 50.0, 300.0, num_problems=160)),
-    "short-few": Regime(-1.0, _FEW, Stage(30, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144)),
-    "short-many": Regime(-1.0, _MANY, Stage(18, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60)),
-    "long-few": Regime(0.0, _FEW, Stage(18, (10, 10, 5), 1e4, 1e4, num_problems=60), size_weight=0.35),
+    "tiny-few": Regime(-1.9, _FEW, Stage(32, _SOME_COORDINATES, 50.0, 300.0, num_problems=240)),
+    "tiny-many": Regime(-1.9, _MANY, Stage(24, _MANY_COORDINATES, 50.0, 300.0, num_problems=160)),
+    "short-few": Regime(-1.0, _FEW, Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144)),
+    "short-many": Regime(-1.0, _MANY, Stage(14, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60)),
+    "long-few": Regime(0.0, _FEW, Stage(16, (10, 10, 5), 1e4, 1e4, num_problems=60), size_weight=0.35),
     "long-many": Regime(
-        0.0, _MANY, Stage(14, (30, 30, 20), 1e4, 1e4, num_problems=42), num_candidates=20, size_weight=0.2
+        0.0, _MANY, Stage(10, (30, 30, 20), 1e4, 1e4, num_problems=42), num_candidates=20, size_weight=0.2
     ),
 }
 
