@@ -96,12 +96,14 @@ class SuccessHistory(ParameterRule):
 
     Attributes:
         memory: Mean F and mean CR of every entry, shape (R, 2, H).
+        history: What else is remembered of each run, a record each, shape (R,).
         residuals: What ``CONTROLS`` do to the rule from the next generation on, shape (R, 7); zero at the start.
     """
 
     num_uniforms = 2
     num_normals = 1
     memory: FloatArray
+    history: NDArray[np.void]
     residuals: FloatArray
 
     def __init__(self, settings: SuccessHistorySettings | None = None) -> None:
@@ -117,14 +119,19 @@ class SuccessHistory(ParameterRule):
         self.memory = np.empty((num_runs, 2, settings.memory_size))
         self.memory[:, 0], self.memory[:, 1] = settings.initial_scale_factor, settings.initial_crossover_rate
         self.residuals = np.zeros((num_runs, len(CONTROLS)))
-        self._history = np.zeros(num_runs, _HISTORY)
-        self._history["counted_size"] = size
-        self._history["pbest_count"] = settings.max_pbest_fraction * size
+        self.history = np.zeros(num_runs, _HISTORY)
+        self.history["counted_size"] = size
+        self.history["pbest_count"] = settings.max_pbest_fraction * size
         self._constants = np.zeros(1, _CONSTANTS)
         self._constants["initial_size"], self._constants["min_size"] = size, settings.min_population_size
         for name in ("min_pbest", "fixed_mean", "spread", "max_pbest_fraction", "other_pbest_until"):
             self._constants[name] = getattr(settings, name)
         self._constants["pbest_decline"] = settings.min_pbest_fraction - settings.max_pbest_fraction
+
+    def resume(self, population: Population, memory: FloatArray, history: NDArray[np.void]) -> None:
+        """Go on with runs that were begun elsewhere; what they remember is changed in place."""
+        self.reset(population)
+        self.memory, self.history = memory, history
 
     def set_residuals(self, residuals: ArrayLike) -> None:
         """Have the rule act with these residuals, shape (R, 7), each in [-1, 1]; entries as in ``CONTROLS``."""
@@ -142,7 +149,7 @@ class SuccessHistory(ParameterRule):
             (draws.uniforms, draws.normals, draws.starts),
             (self._ceilings, self._floors, self._weights),
         )
-        plan_runs(runs, self._history, self.residuals, self._constants, plans)
+        plan_runs(runs, self.history, self.residuals, self._constants, plans)
         sample_from_memory(
             runs, self.memory, self.residuals, self._constants, *schedules, *numbers, factors, rates, weights
         )
@@ -151,12 +158,12 @@ class SuccessHistory(ParameterRule):
     def learn(self, feedback: Feedback) -> None:
         """Average one memory entry with the means of the parameters of better trials, weighted by what they gained."""
         improvements, starts, (factors, rates, *_) = feedback
-        remember_successes(improvements, starts, factors, rates, self.memory, self._history)
+        remember_successes(improvements, starts, factors, rates, self.memory, self.history)
 
     def keep(self, runs: IntArray) -> None:
         """Go on with only the given runs."""
         super().keep(runs)
-        self.memory, self.residuals, self._history = self.memory[runs], self.residuals[runs], self._history[runs]
+        self.memory, self.residuals, self.history = self.memory[runs], self.residuals[runs], self.history[runs]
 
 
 @inlined

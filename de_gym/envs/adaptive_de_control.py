@@ -33,7 +33,7 @@ class AdaptiveDEControlEnv(RunEnv):
 
     ## Action Space
     `Box(-1, 1, (13,), float32)`, one number a per control, named in `env.unwrapped.controls`. Values outside the box
-    are clipped; NaN is an error. SR is the success rate of the last generation.
+    are clipped; NaN is an error. SR is the success rate of the last generation. With `shell="l-srtde"`:
 
     | Entry | Control | What it becomes |
     |---|---|---|
@@ -51,11 +51,24 @@ class AdaptiveDEControlEnv(RunEnv):
     | 11 | sparse_probability | trials that may draw CR from a second memory of small rates: max(0, a) |
     | 12 | midpoint_probability | outside coordinates go halfway to the bound instead of anywhere: max(0, a) |
 
+    With `shell="jso"` there are seven:
+
+    | Entry | Control | What it becomes |
+    |---|---|---|
+    | 0 | mean_scale_factor | added to every remembered F: 0.3 a |
+    | 1 | scale_factor_spread | spread of F: 0.1 exp(3 a), at most 0.5 |
+    | 2 | pbest_share | number of leaders: times exp(1.5 a) |
+    | 3 | mean_crossover_rate | added to every remembered CR: 0.3 a |
+    | 4 | crossover_rate_spread | spread of CR: 0.1 exp(2.5 a), at most 0.5 |
+    | 5 | pbest_weight | weight of the pull to the leaders: times exp(0.6 a) |
+    | 6 | size_plan | stretches the plan by which the population shrinks: exp(1.2 a), never growing |
+
     ## Observation Space
     `Box(-3, 3, (11,), float32)`, named in `env.unwrapped.features`: share of the budget spent; success rate and two
     moving averages of it; diversity and spread of values against the start; generations without a new best; remembered
-    CR; spread of the one population against that of the other; number of coordinates; budget. None depends on the
-    units of the function or its box, or on knowing its minimum.
+    CR; spread of the one population against that of the other (with `shell="jso"`, which has one population,
+    remembered F); number of coordinates; budget. None depends on the units of the function or its box, or on knowing
+    its minimum.
 
     ## Rewards
     As in `DEParamControl-v0`, `"log"` by default: the decades by which the error fell.
@@ -65,8 +78,8 @@ class AdaptiveDEControlEnv(RunEnv):
     generator; `reset(options={"function": number, "initial_population": array})` fixes either.
 
     ## Episode End
-    1. Terminated: the error is below `target_error` (where a minimum is known), or the budget is spent, to the last
-       evaluation.
+    1. Terminated: the error is below `target_error` (where a minimum is known), or the budget is spent: by L-SRTDE to
+       the last evaluation, while jSO begins no generation that it cannot end.
     2. Truncated: `max_generations` generations have passed.
 
     ## Arguments
@@ -76,8 +89,9 @@ class AdaptiveDEControlEnv(RunEnv):
     | `functions` | `None` | numbers of its functions; `None` for the whole suite |
     | `dimension` | `10` | number of coordinates of the suite's functions |
     | `problems` | `None` | a list of `Problem` objects in place of a suite |
-    | `shell` | `"l-srtde"` | the adaptive algorithm |
-    | `population_size` | `None` | N of the first population; 20 n with 10 000 n evaluations, fewer with small budgets |
+    | `shell` | `"l-srtde"` | the adaptive algorithm, `"l-srtde"` or `"jso"` |
+    | `population_size` | `None` | N of the first population; the algorithm's own by default: 20 n with 10 000 n \
+evaluations, fewer with small budgets, for L-SRTDE; 25 ln(n) sqrt(n) for jSO |
     | `max_evaluations` | `None` | evaluation budget; 10 000 n by default |
     | `max_generations` | `None` | generation limit; `None` for none |
     | `target_error` | `1e-8` | error below which a run is solved |
@@ -85,7 +99,7 @@ class AdaptiveDEControlEnv(RunEnv):
 `register_reward` named |
     | `observation` | all of them | names of features, in order; also Python functions of a `RunView`, an \
 `Observation` of one, or what `register_observation` named, all of which are called run by run, so slower |
-    | `render_mode` | `None` | `"rgb_array"` or `"human"`: error curve, controls over time, both populations |
+    | `render_mode` | `None` | `"rgb_array"` or `"human"`: error curve, controls over time, populations |
 
     `info` holds `best_error`, `best_fitness`, `best_position`, `evaluations`, `generation`, `function` and, after a
     step, `success_rate`, `mean_scale_factor` and `mean_crossover_rate`.

@@ -8,7 +8,8 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.evolution.chances import find_base, uniform_at
-from de_gym.evolution.run_features import find_diversity, find_top_spread
+from de_gym.evolution.run_features import find_front_diversity, find_top_spread
+from de_gym.evolution.scale_free import FIRST_SUCCESS_RATE
 from de_gym.evolution.top_and_front import (
     FRONT,
     MAIN,
@@ -33,8 +34,8 @@ _RESIDUAL_SCALE = 1.2
 # However small the budget, there are so many individuals; and as large as they are, there are so many generations.
 _SMALLEST_START, _FEWEST_GENERATIONS = 8, 4
 
-# Before the first generation: success rate, and share of the trials that the sparse memory may have.
-_FIRST_SUCCESS_RATE, _FIRST_SPARSE_SHARE = 0.5, 0.5
+# Share of the trials that the sparse memory may have before the first generation.
+_FIRST_SPARSE_SHARE = 0.5
 
 # Number of the streams of the initial points, before that of the first generation.
 _BEFORE_ALL = -1
@@ -121,7 +122,7 @@ def start(
     runs["key"], runs["max_evaluations"], runs["target_fitness"] = keys, max_evaluations, target_fitness
     runs["evaluations"] = runs["size"] = runs["initial_size"] = sizes
     for name in ("success_rate", "recent_success_rate", "lasting_success_rate"):
-        runs[name] = _FIRST_SUCCESS_RATE
+        runs[name] = FIRST_SUCCESS_RATE
     runs["sparse_share"], runs["basis_evaluations"] = _FIRST_SPARSE_SHARE, -1
     memory = np.empty((num_runs, 2, MEMORY_SIZE))
     memory[:, MAIN], memory[:, SPARSE] = MAIN_RATE, SPARSE_RATE
@@ -189,5 +190,5 @@ def _measure(state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> Non
     """Note what features compare with."""
     for index in range(len(state.runs)):
         run, places = state.runs[index], locate_run(index, state)
-        run.initial_diversity = find_diversity(index, run, places, lower, upper)
+        run.initial_diversity = find_front_diversity(run, places, lower[index], upper[index])
         run.initial_spread = find_top_spread(run, places)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.evolution.scale_free import average_success_rate
 from de_gym.evolution.top_and_front import (
     MAIN,
     MAIN_RATE,
@@ -29,9 +30,6 @@ from de_gym.machine.ordering import rank_by_fitness
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
-
-# What the moving averages of the success rate keep of their last value.
-_KEPT_RECENTLY, _KEPT_LASTINGLY = 0.9, 0.98
 
 # The share of the sparse memory adapts slowly, and neither kind of trial ever dies out.
 _KEPT_SHARE, _SMALLEST_SHARE = 0.9, 0.1
@@ -86,8 +84,7 @@ def _end_generation(index: int, state: TwoPopulations, parameter: Run) -> None:
     run.sparse_share = _share_of_sparse(run, successes)
     run.num_successes = run.pool_size
     run.success_rate = run.pool_size / run.size
-    run.recent_success_rate += (1.0 - _KEPT_RECENTLY) * (run.success_rate - run.recent_success_rate)
-    run.lasting_success_rate += (1.0 - _KEPT_LASTINGLY) * (run.success_rate - run.lasting_success_rate)
+    average_success_rate(run)
     next_size = plan_size(run, parameter.size_factor)
     order = rank_by_fitness(state.fitness[index, POOL, : run.pool_size])
     places = locate_run(index, state)

@@ -1,6 +1,7 @@
 """Optimisers: ask / tell over many runs, the methods by name, and the one loop that runs them."""
 
 from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
+from de_gym.optimizers.adaptive_jso import AdaptiveJSO
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.optimizers.controlled import ControlledOptimizer
 from de_gym.optimizers.controlled_de import ControlledDE, process_settings
@@ -16,6 +17,7 @@ __all__ = [
     "PAPER_METHODS",
     "AdaptiveDE",
     "AdaptiveDESettings",
+    "AdaptiveJSO",
     "ControlledDE",
     "ControlledOptimizer",
     "GenerationParameters",

@@ -20,10 +20,12 @@ from de_gym.controllers import (
     from_policy,
     load,
 )
-from de_gym.envs.adaptive_process import AdaptiveProcess, AdaptiveSettings
+from de_gym.controllers.jso import JSOSettings
+from de_gym.envs.adaptive_process import ADAPTIVE_SHELLS, AdaptiveProcess, AdaptiveSettings
 from de_gym.envs.parameter_process import ParameterProcess
 from de_gym.envs.settings import EnvSettings
 from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
+from de_gym.optimizers.adaptive_jso import AdaptiveJSO, adjusts_jso
 from de_gym.optimizers.base import Optimizer
 from de_gym.optimizers.controlled_de import ControlledDE
 from de_gym.registry import unknown_name_message
@@ -77,6 +79,8 @@ def make_controlled_optimizer(source: object, population_size: int | None = None
             f"out, or choose another controller or method."
         )
     if isinstance(controller, ResidualController) or getattr(controller, "is_residual", False):
+        if adjusts_jso(controller):
+            return AdaptiveJSO(controller, JSOSettings(population_size=population_size or own))
         return AdaptiveDE(AdaptiveDESettings(population_size or own), controller)
     return ControlledDE(controller, population_size)
 
@@ -163,7 +167,9 @@ def _settings_of_spaces(observation_space: Any, action_space: Any) -> EnvSetting
     from de_gym.envs.run_env import make_spaces  # brings gymnasium, which nothing else here needs
 
     action_size = int(action_space.shape[0]) if len(action_space.shape or ()) == 1 else 0
-    guesses: list[tuple[Any, Any]] = [(AdaptiveSettings(population_size=4).resolved(10), AdaptiveSettings())]
+    guesses: list[tuple[Any, Any]] = [
+        (AdaptiveSettings(shell, population_size=4).resolved(10), AdaptiveSettings(shell)) for shell in ADAPTIVE_SHELLS
+    ]
     if action_size % 2 == 0 and action_size >= 8:
         sized = EnvSettings(population_size=action_size // 2)
         guesses.append((sized.resolved(10), sized))

@@ -6,7 +6,6 @@ Reviewing and Benchmarking Parameter Control Methods in Differential Evolution (
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +15,6 @@ from de_gym.controllers.bimodal import Bimodal, BimodalSettings
 from de_gym.controllers.competing import Competing, CompetingSettings
 from de_gym.controllers.constant import Constant, ConstantSettings
 from de_gym.controllers.parameter_rule import ParameterRule
-from de_gym.controllers.success_history import SuccessHistory, SuccessHistorySettings
 from de_gym.controllers.success_means import SuccessMeans, SuccessMeansSettings
 from de_gym.evolution.current_to_pbest import CurrentToPbest
 from de_gym.evolution.rand_and_best import RandAndBest
@@ -78,38 +76,6 @@ def jade(settings: JADESettings, dimension: int) -> tuple[Shell, ParameterRule]:
         strictly=True,
     )
     return shell, SuccessMeans(settings)
-
-
-@dataclass(frozen=True)
-class JSOSettings(SuccessHistorySettings):
-    """Constants of jSO; the defaults are the distributed program's, ``lde_paper`` gives the LDE paper's.
-
-    Attributes:
-        population_size: Initial N; None for round(25 ln(n) sqrt(n)).
-        max_archive_size: Capacity of the archive where it is smaller than N; None for N.
-    """
-
-    population_size: int | None = None
-    max_archive_size: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        optional_whole("population_size", self.population_size, 4)
-        optional_whole("max_archive_size", self.max_archive_size, 0)
-
-    @classmethod
-    def lde_paper(cls) -> JSOSettings:
-        """Return the variant in the LDE paper's table, which its jSO columns fit: mean F 0.5, archive of 20."""
-        return cls(initial_scale_factor=0.5, max_archive_size=20)
-
-
-def jso(settings: JSOSettings, dimension: int) -> tuple[Shell, ParameterRule]:
-    """Return current-to-pbest with a memory of successes and a population that shrinks linearly."""
-    # The formula is zero at n = 1, where we take the size of n = 2.
-    coordinates = max(dimension, 2)
-    size = settings.population_size or int(25.0 * math.log(coordinates) * math.sqrt(coordinates) + 0.5)
-    limit = size if settings.max_archive_size is None else settings.max_archive_size
-    return CurrentToPbest(size, archive_fraction=1.0, max_archive_size=limit), SuccessHistory(settings)
 
 
 @dataclass(frozen=True)

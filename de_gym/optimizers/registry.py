@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from de_gym.controllers.jso import JSOSettings, make_jso
 from de_gym.optimizers import recipes
 from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
 from de_gym.optimizers.base import Optimizer
@@ -54,7 +55,7 @@ PAPER_METHODS: dict[str, Method] = {
     "jade-archive": _controlled(
         "jade-archive", "JADE with archive", recipes.jade, partial(recipes.JADESettings, use_archive=True)
     ),
-    "jso": _controlled("jso", "jSO", recipes.jso, recipes.JSOSettings),
+    "jso": _controlled("jso", "jSO", make_jso, JSOSettings),
     "cobide": _controlled("cobide", "CoBiDE", recipes.cobide, recipes.CoBiDESettings),
     "cobide-pcm": _controlled("cobide-pcm", "CoBiDE-PCM", recipes.cobide_pcm, recipes.CoBiDEPCMSettings),
     "cde": _controlled("cde", "cDE", recipes.cde, recipes.CDESettings),
@@ -65,9 +66,7 @@ PAPER_METHODS: dict[str, Method] = {
 
 METHODS: dict[str, Method] = {
     **PAPER_METHODS,
-    "jso-lde-paper": _controlled(
-        "jso", "jSO with the LDE paper's constants", recipes.jso, recipes.JSOSettings.lde_paper
-    ),
+    "jso-lde-paper": _controlled("jso", "jSO with the LDE paper's constants", make_jso, JSOSettings.lde_paper),
     "l-srtde": Method("L-SRTDE", AdaptiveDESettings, AdaptiveDE, None, ("lsrtde",)),
     "cma": _peer("cma", "CMA-ES (cma)", "cma", "CMA-ES", "cma-es", "cmaes", "pycma"),
     "minion-arrde": _peer("minion-arrde", "ARRDE (minionpy)", "minionpy", "ARRDE", "arrde"),

@@ -30,9 +30,14 @@ class Family(NamedTuple):
     single: type[RunEnv]
     vector: type[RunVectorEnv]
     action_size: int
+    shell: dict[str, str] = {}  # noqa: RUF012  # never changed
+
+    @property
+    def options(self) -> dict[str, object]:
+        return OPTIONS | self.shell
 
     def make(self, num_envs: int, **options) -> RunVectorEnv:
-        return self.vector(num_envs, **(OPTIONS | options))
+        return self.vector(num_envs, **(self.options | options))
 
     def actions(self, steps: int, num_envs: int):
         return np.random.default_rng(0).random((steps, num_envs, self.action_size)).astype(np.float32)
@@ -41,10 +46,11 @@ class Family(NamedTuple):
 FAMILIES = [
     Family("DEParamControl-v0", DEParamControlEnv, DEParamControlVectorEnv, 20),
     Family("AdaptiveDEControl-v0", AdaptiveDEControlEnv, AdaptiveDEControlVectorEnv, 13),
+    Family("AdaptiveDEControl-v0", AdaptiveDEControlEnv, AdaptiveDEControlVectorEnv, 7, {"shell": "jso"}),
 ]
 
 
-@pytest.fixture(params=FAMILIES, ids=lambda family: family.id)
+@pytest.fixture(params=FAMILIES, ids=lambda family: "-".join([family.id, *family.shell.values()]))
 def family(request) -> Family:
     return request.param
 
@@ -57,10 +63,10 @@ def in_python(points):
 @pytest.mark.parametrize("num_envs", [1, 5])
 @pytest.mark.parametrize("kind", ["compiled", "python"])
 def test_equal_to_gymnasiums_own_vectorisation(family, kind, mode, num_envs):
-    options = OPTIONS | {"max_generations": 7}
+    options = family.options | {"max_generations": 7}
     if kind == "python":
         problem = Problem.from_function(in_python, -5, 5, 0.0, dimension=10, vectorized=True)
-        options = {"problems": [problem], "population_size": 10, "max_generations": 7}
+        options = {"problems": [problem], "population_size": 10, "max_generations": 7} | family.shell
     native = family.vector(num_envs, autoreset_mode=mode, **options)
     copies = gym.make_vec(
         family.id,
@@ -98,7 +104,7 @@ def assert_same_infos(ours: dict, theirs: dict) -> None:
 @pytest.mark.parametrize("num_envs", [1, 3, 8])
 def test_run_i_equals_the_single_environment(family, num_envs):
     vector = family.make(num_envs, autoreset_mode="Disabled")
-    singles = [family.single(**OPTIONS) for _ in range(num_envs)]
+    singles = [family.single(**family.options) for _ in range(num_envs)]
     observations, _ = vector.reset(seed=40)
     for run, single in enumerate(singles):
         np.testing.assert_array_equal(observations[run], single.reset(seed=40 + run)[0])
@@ -128,7 +134,7 @@ def test_resetting_one_run_leaves_the_others_untouched(family):
 
 
 def test_best_positions_are_where_the_best_fitness_was_found(family):
-    envs = family.vector(6, functions=[5, 12], assignment="in_turn", max_generations=4)
+    envs = family.vector(6, functions=[5, 12], assignment="in_turn", max_generations=4, **family.shell)
     _, infos = envs.reset(seed=0)
     for _ in range(8):  # beyond a restart
         values = envs._problems.evaluate(infos["best_position"][:, None])
@@ -188,10 +194,10 @@ def test_reset_options_fix_functions_of_all_runs(family):
 
 
 def test_made_by_id_natively(family):
-    env = gym.make_vec(family.id, num_envs=3, **OPTIONS)
+    env = gym.make_vec(family.id, num_envs=3, **family.options)
     assert isinstance(env.unwrapped, family.vector)
     assert env.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP is env.unwrapped.autoreset_mode
-    named = gym.make_vec(f"de_gym:{family.id}", num_envs=2, autoreset_mode=AutoresetMode.SAME_STEP, **OPTIONS)
+    named = gym.make_vec(f"de_gym:{family.id}", num_envs=2, autoreset_mode=AutoresetMode.SAME_STEP, **family.options)
     assert named.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from de_gym import Problem
+from de_gym.controllers.jso import JSOSettings
 from de_gym.optimizers import METHODS, run
 from de_gym.optimizers.recipes import (
     CDESettings,
@@ -13,7 +14,6 @@ from de_gym.optimizers.recipes import (
     CoBiDESettings,
     DESettings,
     JADESettings,
-    JSOSettings,
 )
 
 
