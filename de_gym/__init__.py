@@ -11,12 +11,14 @@ from de_gym.version import __version__
 
 if TYPE_CHECKING:
     from de_gym.envs.extensions import Observation, register_observation, register_reward
+    from de_gym.minimizing.ask_tell import Optimizer
     from de_gym.minimizing.front_door import minimize
     from de_gym.minimizing.scipy_method import scipy_method
     from de_gym.problems import Problem, ProblemBatch, make_suite
 
 __all__ = [
     "Observation",
+    "Optimizer",
     "Problem",
     "ProblemBatch",
     "__version__",
@@ -32,6 +34,7 @@ _MODULES = {
     "Observation": "de_gym.envs.extensions",
     "register_observation": "de_gym.envs.extensions",
     "register_reward": "de_gym.envs.extensions",
+    "Optimizer": "de_gym.minimizing.ask_tell",
     "Problem": "de_gym.problems",
     "ProblemBatch": "de_gym.problems",
     "make_suite": "de_gym.problems",
