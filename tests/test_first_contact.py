@@ -48,6 +48,17 @@ def test_names_of_the_package():
         _ = de_gym.maximize
 
 
+@pytest.mark.parametrize(("name", "package"), [("OptunaSampler", "optuna"), ("NevergradOptimizer", "nevergrad")])
+def test_missing_extras_are_named(name, package):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None\n"
+        "import de_gym\n"
+        f"try:\n    de_gym.{name}\nexcept ImportError as error:\n    print(error)"
+    )
+    assert f"{name} needs the package" in (message := in_new_process(code))
+    assert f"pip install 'de-gym[{package}]'" in message
+
+
 def bowl(x, centre=0.5):
     return float(np.sum((x - centre) ** 2))
 

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from de_gym.arrays import FloatArray
+from de_gym.minimizing.plain_data import generator_of, plain, state_of
 
 Outcome = tuple[float, float]
 """Value and violation of a point."""
@@ -27,7 +28,6 @@ Outcome = tuple[float, float]
 _FORMAT = "de_gym evaluations 1"
 _CHECKSUM = struct.Struct("<I")
 _BEGINNING = b'{"checksum": '
-_BIT_GENERATORS = ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 
 
 class EvaluationLog:
@@ -82,7 +82,7 @@ class EvaluationLog:
 
     def _read(self, run: dict[str, Any], is_seeded: bool) -> FloatArray:
         """Return the stored records (K, D + 2), after the header has been checked or written."""
-        content, own_state = self._file.read(), _plain(self.rng.bit_generator.state)
+        content, own_state = self._file.read(), state_of(self.rng)
         header, found, records = content.partition(b"\n")
         if not found:
             # Not even the header was completely written when the process was killed, or there is no file yet.
@@ -93,14 +93,14 @@ class EvaluationLog:
             return np.empty((0, self._dimension + 2))
         stored = _unpack_header(header)
         state = stored.pop("random_state", None)
-        if stored != _plain(run) or (is_seeded and state != own_state):
-            wrong = [key for key in run if stored.get(key) != _plain(run[key])] or ["seed"]
+        if stored != plain(run) or (is_seeded and state != own_state):
+            wrong = [key for key in run if stored.get(key) != plain(run[key])] or ["seed"]
             raise ValueError(
                 f"The checkpoint {str(self._path)!r} belongs to a run of other arguments ({', '.join(wrong)}); "
                 "use another file, or remove it."
             )
         if not is_seeded:
-            self.rng = _generator(state)
+            self.rng = generator_of(state)
         complete = self._complete_records(records)
         # What follows was under way when the process was killed.
         self._file.truncate(len(header) + 1 + len(complete) * (8 * (self._dimension + 2) + _CHECKSUM.size))
@@ -138,7 +138,7 @@ def _open_alone(path: Path) -> BinaryIO:
 
 
 def _pack_header(run: Mapping[str, object]) -> bytes:
-    text = json.dumps(_plain(run), sort_keys=True)
+    text = json.dumps(plain(run), sort_keys=True)
     return json.dumps({"checksum": zlib.crc32(text.encode()), "run": text}).encode() + b"\n"
 
 
@@ -151,30 +151,3 @@ def _unpack_header(line: bytes) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError):
         return {}
     return run if isinstance(run, dict) else {}
-
-
-def _plain(value: Any) -> Any:
-    """Return ``value`` as JSON gives it back."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(entry) for entry in value]
-    return value
-
-
-def _generator(state: Any) -> np.random.Generator:
-    """Return a generator in a stored state."""
-    if state["bit_generator"] not in _BIT_GENERATORS:
-        raise ValueError(f"The checkpoint's random numbers are of an unknown kind, {state['bit_generator']!r}.")
-    generator = np.random.Generator(getattr(np.random, state["bit_generator"])())
-    generator.bit_generator.state = _with_arrays(state)
-    return generator
-
-
-def _with_arrays(state: Any) -> Any:
-    """Return the state of a bit generator with arrays in place of lists."""
-    if isinstance(state, Mapping):
-        return {key: _with_arrays(entry) for key, entry in state.items()}
-    return np.array(state, np.uint64) if isinstance(state, list) else state

@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.controllers import Controller, ResidualRule
 from de_gym.evolution.populations import Trials
+from de_gym.minimizing.search_space import SearchSpace
 from de_gym.optimizers import Optimizer, find_controller, make_controlled_optimizer, make_optimizer, method_name
-from de_gym.optimizers.peers import PeerOptimizer
 from de_gym.optimizers.registry import find_method
-from de_gym.problems.budgets import BudgetTooSmall
+from de_gym.problems.budgets import BudgetTooSmall, default_max_evaluations
 
 AnyController = str | Path | Controller | ResidualRule
 
@@ -130,5 +131,15 @@ class Choice:
 
 
 def num_places(optimizer: Optimizer) -> int:
-    """Return how many given points a started optimiser can begin with; those of other packages take none."""
-    return 0 if isinstance(optimizer, PeerOptimizer) else int(optimizer.num_next_points[0])
+    """Return how many given points a started optimiser can begin with."""
+    return int(optimizer.num_next_points[0]) if optimizer.takes_other_points else 0
+
+
+def resolved_budget(max_evaluations: Any, space: SearchSpace) -> int:
+    """Return the budget as a plain ``int``, 10 000 per free coordinate for None, or say what is wrong with it."""
+    if max_evaluations is None:
+        return default_max_evaluations(max(len(space.free), 1))
+    is_number = isinstance(max_evaluations, int | float | np.integer | np.floating)
+    if not is_number or max_evaluations % 1 != 0 or max_evaluations < 1:
+        raise ValueError(f"`max_evaluations` must be a positive whole number, got {max_evaluations!r}.")
+    return int(max_evaluations)

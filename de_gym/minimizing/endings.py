@@ -13,8 +13,8 @@ from scipy.optimize import OptimizeResult
 from de_gym.arrays import BoolArray, FloatArray
 from de_gym.minimizing.choosing import RandomPoints
 from de_gym.minimizing.constraints import INFEASIBLE, Constraints
-from de_gym.minimizing.evaluations import Evaluations
 from de_gym.minimizing.search_space import SearchSpace
+from de_gym.minimizing.tally import Tally
 from de_gym.optimizers import Optimizer, Progress
 
 Callback = Callable[..., object]
@@ -23,7 +23,8 @@ Callback = Callable[..., object]
 class RunRecord:
     """Observer: what one run's generations were like, and the result they make."""
 
-    def __init__(self, space: SearchSpace, evaluations: Evaluations, constraints: Constraints) -> None:
+    def __init__(self, space: SearchSpace, evaluations: Tally, constraints: Constraints | None) -> None:
+        """Store what the record is of; without ``constraints`` violations are as they were told."""
         self._space, self._constraints = space, constraints
         self.evaluations = evaluations
         self.optimizer: Optimizer | None = None
@@ -34,7 +35,11 @@ class RunRecord:
 
     def __call__(self, progress: Progress) -> None:
         """Take note of the generation."""
-        parameters = progress.optimizer.last_parameters
+        self.note(progress.optimizer)
+
+    def note(self, optimizer: Optimizer) -> None:
+        """Take note of the optimiser's last generation."""
+        parameters = optimizer.last_parameters
         self._counts.append(self.evaluations.num_points)
         self._best_values.append(self.evaluations.best_value)
         self._scale_factors.append(math.nan if parameters is None else _mean(parameters.scale_factors[0]))
@@ -53,6 +58,7 @@ class RunRecord:
     def result(self, success: bool, message: str) -> OptimizeResult:
         """Return the result so far."""
         points, values = self._population()
+        mean = points.mean(axis=0) if len(points) else self.evaluations.best_point
         result = OptimizeResult(
             x=self.evaluations.best_point.copy(),
             fun=self.evaluations.best_value,
@@ -62,6 +68,7 @@ class RunRecord:
             message=message,
             population=points,
             population_fitness=values,
+            population_mean=self._space.rounded(mean[None])[0],
             history={
                 "evaluations": np.array(self._counts, dtype=np.float64),
                 "best_fitness": np.array(self._best_values),
@@ -69,7 +76,9 @@ class RunRecord:
                 "crossover_rate": np.array(self._crossover_rates),
             },
         )
-        if self._constraints and self.evaluations.num_points:
+        if self._constraints is None:
+            result.maxcv = self.evaluations.best_violation
+        elif self._constraints and self.evaluations.num_points:
             result.constr = self._constraints.violations(result.x)
             result.maxcv = float(np.max(np.concatenate(result.constr)))
         return result
@@ -82,7 +91,8 @@ class RunRecord:
         else:
             points, merits = self._space.to_user(population[0][0]), population[1][0]
         order = np.argsort(merits, kind="stable")
-        values = np.where(merits >= INFEASIBLE, np.inf, merits) if self._constraints else merits
+        has_violations = self._constraints is None or bool(self._constraints)
+        values = np.where(merits >= INFEASIBLE, np.inf, merits) if has_violations else merits
         return points[order], values[order]
 
 

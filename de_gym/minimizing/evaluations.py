@@ -13,6 +13,7 @@ from de_gym.arrays import FloatArray
 from de_gym.minimizing.checkpoint import EvaluationLog
 from de_gym.minimizing.constraints import Constraints, merit
 from de_gym.minimizing.search_space import SearchSpace
+from de_gym.minimizing.tally import Tally
 from de_gym.problems.user_functions import PointFunction, VectorFunction
 
 
@@ -20,17 +21,11 @@ class TimeIsUp(Exception):
     """The time for a run is over; what was evaluated is kept."""
 
 
-class Evaluations:
+class Evaluations(Tally):
     """Values of points as the optimiser sees them, and the best of them as the user does.
 
     Attributes:
-        num_points: Points evaluated so far.
-        best_point: The best of them, shape (D,), NaN before there is any.
-        best_value: Its value; +inf for an infeasible point, whose value is not asked for.
-        best_merit: The number by which it is the best.
-        last_points: Points of the last call that have been evaluated, shape (P, D).
-        last_merits: Their merits, shape (P,).
-        last_value: Value of the last of them.
+        last_value: Value of the last point that was evaluated by itself.
     """
 
     def __init__(
@@ -42,13 +37,13 @@ class Evaluations:
         deadline: float | None = None,
     ) -> None:
         """Store what is evaluated, where values are logged, and when ``time.monotonic`` ends it."""
+        super().__init__(space.dimension)
         self._space, self._function, self._constraints = space, function, constraints
         self._log, self._deadline = log, deadline
         self._prepaid = np.empty(0)
-        self.num_points = 0
-        self.best_point = np.full(space.dimension, np.nan)
-        self.best_value = self.best_merit = self.last_value = math.inf
-        self.last_points, self.last_merits = np.empty((0, space.dimension)), np.empty(0)
+        self.last_value = math.inf
+        # Nothing has to be kept, or can end a run, between two values of one call.
+        self._is_plain = isinstance(function, VectorFunction) and not constraints and log is None and deadline is None
 
     def prepay(self, merits: FloatArray) -> None:
         """Take the first merits of the next call as known: their points have been evaluated before."""
@@ -57,19 +52,22 @@ class Evaluations:
     def __call__(self, points: FloatArray) -> FloatArray:
         """Return merits (P,) of the optimiser's points (P, d)."""
         known, self._prepaid = self._prepaid, np.empty(0)
-        return np.append(known, self.evaluate(self._space.to_user(points[len(known) :])))
+        fresh = self.evaluate(self._space.to_user(points[len(known) :]))
+        return np.append(known, fresh) if len(known) else fresh
 
     def evaluate(self, points: FloatArray, everywhere: bool = False) -> FloatArray:
         """Return merits (P,) of the user's points (P, D); ``everywhere`` asks for values of infeasible ones too."""
+        if self._is_plain and len(points) > 1:
+            self.last_points, self.last_merits = points, self._function(points)
+            self.note_all(points, self.last_merits)
+            return self.last_merits
         merits: list[float] = []
         try:
             for point, (value, violation) in zip(points, self._outcomes(points, everywhere), strict=True):
                 self.last_value = value
                 number = merit(value, violation) if self._constraints else value
                 merits.append(number)
-                self.num_points += 1
-                if number < self.best_merit or self.num_points == 1:
-                    self.best_point, self.best_value, self.best_merit = point.copy(), value, number
+                self.note(point, value, violation, number)
                 if self._deadline is not None and time.monotonic() > self._deadline:
                     raise TimeIsUp
         finally:

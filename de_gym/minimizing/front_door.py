@@ -19,7 +19,7 @@ from de_gym.arrays import FloatArray
 from de_gym.checks import optional_whole, real, whole
 from de_gym.controllers import Controller, ResidualRule
 from de_gym.minimizing.checkpoint import EvaluationLog
-from de_gym.minimizing.choosing import Choice, num_places
+from de_gym.minimizing.choosing import Choice, num_places, resolved_budget
 from de_gym.minimizing.constraints import ConstraintLike, Constraints
 from de_gym.minimizing.display import ProgressBar, announced_compiling
 from de_gym.minimizing.endings import Callback, Endings, Limits, RunRecord
@@ -30,7 +30,6 @@ from de_gym.minimizing.search_space import BoundsLike, SearchSpace
 from de_gym.minimizing.workers import WorkerPool
 from de_gym.optimizers import Observer, advance
 from de_gym.problems import Problem, ProblemBatch
-from de_gym.problems.budgets import default_max_evaluations
 from de_gym.problems.user_functions import MapLike, PointFunction, VectorFunction
 
 Objective = Callable[..., Any]
@@ -128,6 +127,8 @@ def minimize(
           stopped by the callback or by Ctrl-C, which returns the best point so far.
         * ``population``, ``population_fitness``: the last generation's points and values, best first; +inf for
           infeasible points.
+        * ``population_mean``: the mean of those points, rounded where ``integrality`` asks for it. Where ``fun`` is
+          noisy, ``x`` is the luckiest point and the mean the better answer.
         * ``history``: arrays over generations, without polishing: ``evaluations``, ``best_fitness``, and the
           population's mean ``scale_factor`` and ``crossover_rate``, NaN where a method has none.
         * ``constr``, ``maxcv``: with constraints, how far ``x`` violates each of them, and the largest violation.
@@ -164,8 +165,7 @@ def minimize(
     """
     space = SearchSpace.of(bounds, integrality)
     conditions = Constraints(constraints, space.dimension)
-    default_budget = default_max_evaluations(max(len(space.free), 1))
-    budget = default_budget if max_evaluations is None else _checked_budget(max_evaluations)
+    budget = resolved_budget(max_evaluations, space)
     if x0 is not None and init is not None:
         raise ValueError("`x0` and `init` are two names of one argument, got both.")
     plan = _Plan(
@@ -214,7 +214,7 @@ def _run(
         if not len(plan.space.free):
             evaluations.evaluate(plan.space.lower[None])
             return record.result(math.isfinite(evaluations.best_value), "All coordinates are fixed.")
-        _search(plan, record, endings, rng)
+        _search(plan, evaluations, record, endings, rng)
     except TimeIsUp:
         endings.reason = f"The time of {plan.max_time:g} seconds is over."
     except KeyboardInterrupt:
@@ -227,9 +227,11 @@ def _run(
     return record.result(*endings.ending())
 
 
-def _search(plan: _Plan, record: RunRecord, endings: Endings, rng: np.random.Generator) -> None:
+def _search(
+    plan: _Plan, evaluations: Evaluations, record: RunRecord, endings: Endings, rng: np.random.Generator
+) -> None:
     """Search until the budget is spent or a limit is reached, and polish where that is wanted."""
-    budget, evaluations = plan.max_evaluations, record.evaluations
+    budget = plan.max_evaluations
     if plan.polishing_method is not None:
         budget = max(budget - reserved_for_polishing(budget, len(plan.space.free)), len(plan.starts), 1)
     optimizer = plan.choice.start_with(plan.space.box, rng, budget, len(plan.starts))
@@ -264,13 +266,6 @@ def _first_points(plan: _Plan, evaluations: Evaluations, room: int) -> FloatArra
         evaluations.prepay(merits[best])
         starts = starts[best]
     return starts[:, plan.space.free]
-
-
-def _checked_budget(max_evaluations: Any) -> int:
-    is_number = isinstance(max_evaluations, int | float | np.integer | np.floating)
-    if not is_number or max_evaluations % 1 != 0 or max_evaluations < 1:
-        raise ValueError(f"`max_evaluations` must be a positive whole number, got {max_evaluations!r}.")
-    return int(max_evaluations)
 
 
 def _checked_starts(space: SearchSpace, x0: ArrayLike | None, budget: int) -> FloatArray:

@@ -51,10 +51,12 @@ class Optimizer(ABC):
     Attributes:
         name: What tables and messages call the method.
         settings: Its constants, a frozen dataclass.
+        takes_other_points: Whether it learns from points that are put in place of those it asked for.
     """
 
     name: str
     settings: object
+    takes_other_points: bool = True
 
     def start(
         self, lower: FloatArray, upper: FloatArray, rngs: Sequence[np.random.Generator], max_evaluations: int | IntArray

@@ -96,6 +96,7 @@ class HSES(Optimizer):
 
     name = "hses"
     settings: HSESSettings
+    takes_other_points = False
 
     def __init__(self, settings: HSESSettings | None = None) -> None:
         self.settings = settings or HSESSettings()

@@ -48,6 +48,7 @@ class PeerOptimizer(Optimizer):
     """R runs of an algorithm of another package; runs that it ends on its own have ended before their budget."""
 
     settings: PeerSettings
+    takes_other_points = False
 
     def __init__(self, name: str, settings: PeerSettings) -> None:
         self.name, self.settings = name, settings
