@@ -28,6 +28,7 @@ from agents.interruptions import TrainingStopped, resumable, sigterm_interrupts
 from agents.measuring import (
     Measurement,
     comparison_table,
+    join_measurements,
     measure_controller,
     pooled_p_value,
     seed_table,
@@ -36,6 +37,7 @@ from agents.measuring import (
 from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
+from agents.task_sets import TaskSet, held_out_sets, training_sets
 from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env, set_threads
 from de_gym.controllers import (
     ConstantController,
@@ -154,7 +156,10 @@ def exported(
 ) -> RecurrentController:
     """Return the agent's present policy as a controller."""
     assert isinstance(agent.policy, UnitBoxLstmPolicy)
-    settings = env_settings(config) | {"functions": list(config.functions)}
+    sets = training_sets(config)
+    settings = env_settings(config) | {"functions": list(sets[0].functions)}
+    if len(sets) > 1:
+        settings["dimensions"] = [part.dimension for part in sets]
     return export_controller(agent.policy, settings, preset=config.preset, seed=config.seed, results=results)
 
 
@@ -172,8 +177,10 @@ def finish(config: TrainConfig, folder: Path, untrained: RecurrentController, ag
             "random": RandomController(config.population_size),
             "constant": ConstantController(population_size=config.population_size),
         }
-        for kind, functions in (("training", config.functions), ("test", config.test_functions)):
-            measurements = measure(controllers, config, functions)
+        for kind, sets in (("training", training_sets(config)), ("test", held_out_sets(config))):
+            if not sets:
+                continue
+            measurements = measure(controllers, config, sets)
             write_measurements(folder / f"measurement-{kind}.csv", measurements)
             results[kind] = summary(measurements)
             table = comparison_table(measurements)
@@ -183,15 +190,21 @@ def finish(config: TrainConfig, folder: Path, untrained: RecurrentController, ag
     print(f"\nController: {path}")
 
 
-def measure(
-    controllers: dict[str, Controller], config: TrainConfig, functions: Sequence[int]
-) -> dict[str, Measurement]:
-    """Return the measurement of each controller on ``functions``, all with the same seeds."""
-    settings = env_settings(config)
-    return {
-        name: measure_controller(controller, settings, functions, config.measure_runs, config.seed)
-        for name, controller in controllers.items()
-    }
+def measure(controllers: dict[str, Controller], config: TrainConfig, sets: Sequence[TaskSet]) -> dict[str, Measurement]:
+    """Return the measurement of each controller on all functions of ``sets``, all with the same seeds."""
+    found: dict[str, Measurement] = {}
+    for name, controller in controllers.items():
+        parts = [
+            replace(
+                measure_controller(
+                    controller, env_settings(config, part), part.functions, config.measure_runs, config.seed
+                ),
+                labels=part.labels(with_dimension=len(sets) > 1),
+            )
+            for part in sets
+        ]
+        found[name] = join_measurements(parts)
+    return found
 
 
 def summary(measurements: dict[str, Measurement]) -> dict[str, object]:

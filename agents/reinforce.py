@@ -74,8 +74,8 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
 
         Args:
             policy: "UnitBoxLstmPolicy", or that class or a subclass.
-            env: Environments that run in lockstep; ``info["function"]`` of a reset groups them for the baseline. In a
-                ``WholeEpisodeVecEnv`` ended runs cost no restart.
+            env: Environments that run in lockstep; ``info["function"]`` of a reset (and ``info["part"]`` of a
+                ``StackedVecEnv``) groups them for the baseline. In a ``WholeEpisodeVecEnv`` ended runs cost no restart.
             learning_rate: Step size of Adam.
             gamma: Discount factor.
             returns: "total", the whole episode's return for every step (paper), or "to_go".
@@ -148,7 +148,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         observations = env.reset()
         # Read now: runs that restart in the middle of the rollout may get another function. Wrappers of a VecEnv have
         # an empty list of their own, hence `unwrapped`.
-        groups = _group_numbers([info.get("function", 0) for info in env.unwrapped.reset_infos])
+        groups = _group_numbers([(info.get("part", 0), info.get("function", 0)) for info in env.unwrapped.reset_infos])
         tape = LstmTape(self.policy.lstm_actor, env.num_envs)
         going = np.ones(env.num_envs, dtype=bool)
         all_actions, all_rewards, all_active = [], [], []

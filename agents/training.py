@@ -10,7 +10,6 @@ from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
-from de_gym import make_suite
 from de_gym.controllers import RecurrentController, load
 from de_gym.problems.budgets import default_max_evaluations
 
@@ -18,14 +17,20 @@ from .config import TrainConfig
 from .export import import_controller
 from .policies import UnitBoxLstmPolicy
 from .reinforce import RecurrentREINFORCE
+from .stacking import StackedVecEnv
+from .task_sets import TaskSet, held_out_sets, training_sets
 from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 
-def env_settings(config: TrainConfig) -> dict[str, Any]:
-    """Return the environment's arguments that training and measurement share, as JSON values."""
+def env_settings(config: TrainConfig, part: TaskSet | None = None) -> dict[str, Any]:
+    """Return the environment's arguments as JSON values: those of one set, or what all that is trained on shares.
+
+    The dimension is None where there are several.
+    """
+    sets = [part] if part is not None else training_sets(config)
     return {
-        "suite": config.suite,
-        "dimension": config.dimension,
+        "suite": sets[0].suite,
+        "dimension": sets[0].dimension if len(sets) == 1 else None,
         "population_size": config.population_size,
         "max_generations": config.max_generations,
         "max_evaluations": _budget(config),
@@ -40,7 +45,8 @@ def env_settings(config: TrainConfig) -> dict[str, Any]:
 
 def episode_length(config: TrainConfig) -> int:
     """Return the largest number of generations in an episode; the initial population is evaluated too."""
-    budget = _budget(config) or default_max_evaluations(config.dimension)
+    largest = max(part.dimension for part in training_sets(config))
+    budget = _budget(config) or default_max_evaluations(largest)
     whole_run = max(budget // config.population_size - 1, 1)
     return whole_run if config.max_generations is None else min(config.max_generations, whole_run)
 
@@ -54,19 +60,29 @@ def _budget(config: TrainConfig) -> int | None:
 
 
 def make_training_env(config: TrainConfig) -> VecEnv:
-    """Return M x L runs in lockstep: every function L times, all from one initial population."""
+    """Return M x L runs in lockstep: every function L times, those of one dimension from one initial population."""
+    parts = [_make_part(config, part) for part in training_sets(config)]
+    return VecMonitor(parts[0] if len(parts) == 1 else StackedVecEnv(parts))
+
+
+def _make_part(config: TrainConfig, part: TaskSet) -> VecEnv:
     bridge = WholeEpisodeVecEnv if config.agent == "reinforce" else GymnasiumVecEnv
     vector_env = gym.make_vec(
         "de_gym:DEParamControl-v0",
-        num_envs=len(config.functions) * config.episodes_per_function,
+        num_envs=len(part.functions) * config.episodes_per_function,
         vectorization_mode="vector_entry_point",
         autoreset_mode=bridge.autoreset_mode,
-        functions=list(config.functions),
+        functions=list(part.functions),
         assignment="in_turn",
         shared_start=True,
-        **env_settings(config),
+        **env_settings(config, part),
     )
-    return VecMonitor(bridge(vector_env))
+    return bridge(vector_env)
+
+
+def num_training_functions(config: TrainConfig) -> int:
+    """Return M, the number of functions that an update sees, each dimension counted apart."""
+    return sum(len(part.functions) for part in training_sets(config))
 
 
 def make_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
@@ -130,7 +146,7 @@ def _make_untrained_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm
 
 def _steps_per_update(config: TrainConfig) -> int:
     """Return the number of generations that an update learns from."""
-    return episode_length(config) * len(config.functions) * config.episodes_per_function
+    return episode_length(config) * num_training_functions(config) * config.episodes_per_function
 
 
 def _part_size(config: TrainConfig) -> int:
@@ -161,6 +177,7 @@ def check_config(config: TrainConfig) -> None:
         raise ValueError(f"`seeds` must differ and need `measure_runs`, got {config.seeds} and {config.measure_runs}.")
     if not config.functions:
         raise ValueError("`functions` must name at least one training function, got none.")
+    held_out_sets(config)  # suites know their numbers; asked before the training
     steps = _steps_per_update(config)
     # RecurrentPPO divides by the deviation of each part's advantages, which a single number has not.
     if config.agent == "recurrent-ppo" and 1 in (_part_size(config), steps % _part_size(config)):
@@ -168,7 +185,6 @@ def check_config(config: TrainConfig) -> None:
             f"`minibatches` must leave at least 2 of the {steps} generations of an update for every part, "
             f"got {config.minibatches}."
         )
-    make_suite(config.suite, config.dimension, config.test_functions)  # knows its numbers; asked before the training
 
 
 def set_threads(config: TrainConfig) -> None:

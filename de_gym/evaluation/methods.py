@@ -33,7 +33,6 @@ from de_gym.optimizers import (
     AdaptiveDE,
     ControlledDE,
     Optimizer,
-    is_attribute,
     is_model,
     make_controlled_optimizer,
     process_settings,
@@ -41,6 +40,7 @@ from de_gym.optimizers import (
 )
 from de_gym.optimizers.records import RunResult
 from de_gym.optimizers.running import ParameterRecorder
+from de_gym.own_code import is_attribute
 from de_gym.problems import Problem
 from de_gym.registry import unknown_name_message
 
