@@ -114,6 +114,8 @@ class TrainConfig:
     threads: int | None = 1
     """Threads of torch; None uses all cores, which pays for cells of several hundred. With small cells they mostly
     wait for each other, the more so while other programs are running."""
+    cores: int | None = None
+    """Cores for the runs of a rollout and for the measurement, None for all; they do not change the result."""
     checkpoint_every: int = 10
     """Updates between two checkpoints."""
     measure_runs: int = 51

@@ -45,7 +45,7 @@ def join_measurements(measurements: Sequence[Measurement]) -> Measurement:
         tuple(number for measurement in measurements for number in measurement.functions),
         np.concatenate([measurement.returns for measurement in measurements]),
         np.concatenate([measurement.errors for measurement in measurements]),
-        tuple(name for measurement in measurements for name in measurement.names),
+        tuple(label for measurement in measurements for label in measurement.labels),
     )
 
 

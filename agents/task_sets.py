@@ -18,8 +18,10 @@ class TaskSet(NamedTuple):
     functions: tuple[int, ...]
 
     def labels(self, with_dimension: bool) -> tuple[str, ...]:
-        """Return what tables call the functions."""
+        """Return what tables call the functions where their numbers are not enough, and nothing where they are."""
         own = is_own(self.suite)
+        if not own and not with_dimension:
+            return ()
         names = [find_problems(self.suite)[number].name if own else f"f{number}" for number in self.functions]
         return tuple(f"{name} (n = {self.dimension})" if with_dimension else name for name in names)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 import torch
+from joblib import cpu_count
 from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
@@ -19,6 +20,7 @@ from .policies import UnitBoxLstmPolicy
 from .reinforce import RecurrentREINFORCE
 from .stacking import StackedVecEnv
 from .task_sets import TaskSet, held_out_sets, training_sets
+from .threading_env import use_threads
 from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 
@@ -77,7 +79,13 @@ def _make_part(config: TrainConfig, part: TaskSet) -> VecEnv:
         shared_start=True,
         **env_settings(config, part),
     )
+    use_threads(vector_env, num_cores(config))
     return bridge(vector_env)
+
+
+def num_cores(config: TrainConfig) -> int:
+    """Return how many cores the training may use."""
+    return cpu_count() if config.cores is None else config.cores
 
 
 def num_training_functions(config: TrainConfig) -> int:
@@ -139,6 +147,7 @@ def _make_untrained_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm
         log_prob_of=config.log_prob_of,
         max_grad_norm=config.max_grad_norm,
         collapse_patience=config.collapse_patience,
+        cores=num_cores(config),
         policy_kwargs=policy_kwargs,
         seed=config.seed,
     )
@@ -159,8 +168,9 @@ def check_config(config: TrainConfig) -> None:
     for name in ("updates", "episodes_per_function", "cell_size", "checkpoint_every", "epochs", "minibatches"):
         if getattr(config, name) < 1:
             raise ValueError(f"`{name}` must be at least 1, got {getattr(config, name)}.")
-    if config.threads is not None and config.threads < 1:
-        raise ValueError(f"`threads` must be at least 1, or None for all cores, got {config.threads}.")
+    for name in ("threads", "cores"):
+        if getattr(config, name) is not None and getattr(config, name) < 1:
+            raise ValueError(f"`{name}` must be at least 1, or None for all cores, got {getattr(config, name)}.")
     _budget(config)
     if config.measure_runs < 0:
         raise ValueError(f"`measure_runs` must be at least 0, got {config.measure_runs}.")
