@@ -44,6 +44,7 @@ from de_gym.evaluation.raw_errors import PublishedErrors
 from de_gym.evaluation.store import SETTINGS_FILE
 from de_gym.optimizers import PAPER_METHODS
 from de_gym.problems import make_suite
+from de_gym.problems.own_suites import is_own, own_dimensions
 
 QUICK_RUNS = 25  # of the paper's 51: five minutes instead of ten, and rank-sum tests still see clear differences
 
@@ -78,8 +79,13 @@ class EvalConfig:
     """Whether saved models may be loaded: such a file can execute any code that its author put in."""
     runs: int | None = None
     """Runs per method and function; by default the protocol's."""
+    problems: str | None = None
+    """What to run on in place of the protocol's functions: MODULE:ATTRIBUTE imports your own list of problems (or
+    suite object); also the name of a suite, cec2013, cec2017 or random:SEED."""
+    dimension: int | None = None
+    """Number of coordinates; by default the protocol's, or that of your own problems."""
     functions: tuple[int, ...] = ()
-    """Official numbers of the functions; by default the protocol's."""
+    """Official numbers of the functions, or positions in your own list, from 0 on; by default the protocol's or all."""
     max_evaluations: int | None = None
     """Budget of a run; by default 10,000 per dimension."""
     population_size: int | None = None
@@ -113,7 +119,7 @@ class EvalConfig:
 def evaluate(config: EvalConfig, command: str = "") -> Path:
     """Run what is missing, write the report and return the path of its page."""
     protocol = make_protocol(config)
-    folder = checked_folder(config.out or Path("results") / config.protocol)
+    folder = checked_folder(config.out or Path("results") / default_folder(config, protocol))
     names = list(config.methods) or default_names(config, protocol)
     stored = {column.name: column for column in stored_columns(config, protocol, names)}
     methods = named_methods(config, protocol, [name for name in names if name not in stored])
@@ -173,10 +179,31 @@ def make_protocol(config: EvalConfig) -> Protocol:
     """Return the rules that the configuration asks for."""
     quick = PROTOCOLS["paper-cec17-10d"].with_runs(QUICK_RUNS)
     base = quick if config.protocol == "quick" else PROTOCOLS[config.protocol]
-    functions = make_suite(base.suite, base.dimension, config.functions or base.functions).numbers
     num_runs = base.num_runs if config.runs is None else config.runs
     limit = base.max_evaluations if config.max_evaluations is None else config.max_evaluations
-    return replace(base, functions=functions, num_runs=num_runs, max_evaluations=limit, seed=config.seed)
+    base = replace(base, num_runs=num_runs, max_evaluations=limit, seed=config.seed)
+    suite = base.suite if config.problems is None else config.problems
+    dimension = config.dimension or common_dimension(suite) or base.dimension
+    # The protocol's choice of functions is one of its own suite.
+    chosen = config.functions or (base.functions if suite == base.suite else None)
+    return replace(base, suite=suite, dimension=dimension, functions=make_suite(suite, dimension, chosen).numbers)
+
+
+def common_dimension(suite: str) -> int | None:
+    """Return the number of coordinates of the user's own problems, None for other suites."""
+    if not is_own(suite):
+        return None
+    dimensions = own_dimensions(suite)
+    if len(dimensions) > 1:
+        raise ValueError(f"The problems of {suite!r} have {dimensions} coordinates: choose one with --dimension.")
+    return dimensions[0]
+
+
+def default_folder(config: EvalConfig, protocol: Protocol) -> str:
+    """Return the name of the folder for results that was not chosen: results of other problems go elsewhere."""
+    if config.problems is None and config.dimension is None:
+        return config.protocol
+    return protocol.table.replace(":", "-")
 
 
 def named_methods(config: EvalConfig, protocol: Protocol, names: Sequence[str]) -> list[OptimizerMethod]:

@@ -9,9 +9,10 @@ longer than planned with ``--updates``; a new one starts from a trained controll
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 import tyro
 from stable_baselines3.common.callbacks import BaseCallback
@@ -28,14 +29,15 @@ from agents.interruptions import TrainingStopped, resumable, sigterm_interrupts
 from agents.measuring import (
     Measurement,
     comparison_table,
-    measure_controller,
     pooled_p_value,
     seed_table,
     write_measurements,
 )
+from agents.measuring_aside import Measurer
 from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
+from agents.task_sets import held_out_sets, training_sets
 from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env, set_threads
 from de_gym.controllers import (
     ConstantController,
@@ -47,6 +49,9 @@ from de_gym.controllers import (
 )
 
 CONTROLLER_FILE = "controller.safetensors"
+
+Pending: TypeAlias = dict[str, dict[str, Callable[[], Measurement]]]
+"""What waits for measurements: by kind of functions, then by controller."""
 
 
 @dataclass(frozen=True)
@@ -106,12 +111,25 @@ def train(config: TrainConfig) -> Path:
     env = make_training_env(config)
     agent = make_agent(config, env)
     folder = make_run_folder(config) if config.resume is None else Path(config.resume)
-    with resumable(folder):
+    with resumable(folder), Measurer(config) as measurer:
         untrained = exported(agent, config)
+        references: dict[str, Controller] = {
+            "untrained": untrained,
+            "random": RandomController(config.population_size),
+            "constant": ConstantController(population_size=config.population_size),
+        }
+        # What does not learn can be measured by another core meanwhile.
+        pending = begin_measurements(measurer, references, config)
         rows = learn(config, folder, agent, env)
         env.close()
         plot_training(rows, folder / "training.png", f"{config.agent}, preset {config.preset}, seed {config.seed}")
-        finish(config, folder, untrained, agent)
+        trained = exported(agent, config)
+        save_controller(untrained, folder / "untrained.safetensors", half_precision=config.half_precision)
+        path = folder / CONTROLLER_FILE
+        save_controller(trained, path, half_precision=config.half_precision)  # at once: the measurement takes minutes
+        results = finish_measurements(begin_measurements(measurer, {"trained": trained}, config), pending, folder)
+        save_controller(exported(agent, config, results), path, half_precision=config.half_precision)
+        print(f"\nController: {path}")
     return folder
 
 
@@ -154,44 +172,36 @@ def exported(
 ) -> RecurrentController:
     """Return the agent's present policy as a controller."""
     assert isinstance(agent.policy, UnitBoxLstmPolicy)
-    settings = env_settings(config) | {"functions": list(config.functions)}
+    sets = training_sets(config)
+    settings = env_settings(config) | {"functions": list(sets[0].functions)}
+    if len(sets) > 1:
+        settings["dimensions"] = [part.dimension for part in sets]
     return export_controller(agent.policy, settings, preset=config.preset, seed=config.seed, results=results)
 
 
-def finish(config: TrainConfig, folder: Path, untrained: RecurrentController, agent: OnPolicyAlgorithm) -> None:
-    """Export the trained controller, with its measurement beside the reference controllers unless that is off."""
-    trained = exported(agent, config)
-    save_controller(untrained, folder / "untrained.safetensors", half_precision=config.half_precision)
-    path = folder / CONTROLLER_FILE
-    save_controller(trained, path, half_precision=config.half_precision)  # at once: the measurement takes minutes
-    results: dict[str, object] = {}
-    if config.measure_runs:
-        controllers: dict[str, Controller] = {
-            "trained": trained,
-            "untrained": untrained,
-            "random": RandomController(config.population_size),
-            "constant": ConstantController(population_size=config.population_size),
-        }
-        for kind, functions in (("training", config.functions), ("test", config.test_functions)):
-            measurements = measure(controllers, config, functions)
-            write_measurements(folder / f"measurement-{kind}.csv", measurements)
-            results[kind] = summary(measurements)
-            table = comparison_table(measurements)
-            (folder / f"measurement-{kind}.md").write_text(table + "\n")
-            print(f"\n{kind.capitalize()} functions, {config.measure_runs} runs each, sampled actions:\n{table}")
-    save_controller(exported(agent, config, results), path, half_precision=config.half_precision)
-    print(f"\nController: {path}")
-
-
-def measure(
-    controllers: dict[str, Controller], config: TrainConfig, functions: Sequence[int]
-) -> dict[str, Measurement]:
-    """Return the measurement of each controller on ``functions``, all with the same seeds."""
-    settings = env_settings(config)
+def begin_measurements(measurer: Measurer, controllers: Mapping[str, Controller], config: TrainConfig) -> Pending:
+    """Begin to measure controllers on the training and on the test functions, unless that is off."""
+    sets = {"training": training_sets(config), "test": held_out_sets(config)}
     return {
-        name: measure_controller(controller, settings, functions, config.measure_runs, config.seed)
-        for name, controller in controllers.items()
+        kind: {name: measurer.begin(controller, parts) for name, controller in controllers.items()}
+        for kind, parts in sets.items()
+        if parts and config.measure_runs
     }
+
+
+def finish_measurements(trained: Pending, references: Pending, folder: Path) -> dict[str, object]:
+    """Write and print the measurements of the trained controller beside the others, and return their summary."""
+    results: dict[str, object] = {}
+    for kind in trained:
+        waiting = trained[kind] | references[kind]
+        measurements = {name: measured() for name, measured in waiting.items()}
+        write_measurements(folder / f"measurement-{kind}.csv", measurements)
+        results[kind] = summary(measurements)
+        table = comparison_table(measurements)
+        (folder / f"measurement-{kind}.md").write_text(table + "\n")
+        num_runs = measurements["trained"].returns.shape[1]
+        print(f"\n{kind.capitalize()} functions, {num_runs} runs each, sampled actions:\n{table}")
+    return results
 
 
 def summary(measurements: dict[str, Measurement]) -> dict[str, object]:

@@ -41,10 +41,17 @@ class TrainConfig:
     """Numbers of the M training functions; every update sees all of them."""
     test_functions: tuple[int, ...] = tuple(range(21, 29))
     """Numbers of the functions that only the final measurement sees."""
+    problems: str | None = None
+    """What to train on in place of the suite's functions: MODULE:ATTRIBUTE imports your own list of problems (or suite
+    object), of one or several dimensions; or the name of a suite, all of whose functions are taken."""
+    test_problems: str | None = None
+    """The same for the final measurement, in place of the test functions."""
     episodes_per_function: int = 6
     """Trajectories L of each function in an update."""
     dimension: int = 10
-    """Number of coordinates n."""
+    """Number of coordinates n of a suite's functions."""
+    dimensions: tuple[int, ...] = ()
+    """Several numbers of coordinates in one training, in place of one; every function is seen in each of them."""
     population_size: int = 50
     """Number of individuals N."""
     max_generations: int | None = 500
@@ -107,6 +114,8 @@ class TrainConfig:
     threads: int | None = 1
     """Threads of torch; None uses all cores, which pays for cells of several hundred. With small cells they mostly
     wait for each other, the more so while other programs are running."""
+    cores: int | None = None
+    """Cores for the runs of a rollout and for the measurement, None for all; they do not change the result."""
     checkpoint_every: int = 10
     """Updates between two checkpoints."""
     measure_runs: int = 51

@@ -6,6 +6,7 @@ forward pass that automatic differentiation of a recomputed sequence would need:
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import torch
@@ -71,29 +72,47 @@ class LstmTape:
         return torch.stack(self._hidden[1:])
 
     @torch.no_grad()
-    def backward(self, hidden_grads: Tensor, *, through_time: bool) -> None:
+    def backward(self, hidden_grads: Tensor, *, through_time: bool, in_parallel: bool = False) -> None:
         """Add the gradient of the loss to the ``grad`` of the LSTM's weights, and erase the tape.
 
         Args:
             hidden_grads: Derivatives of the loss with respect to ``hidden_states()``, shape (T, B, H).
             through_time: Whether the gradient also flows from each step into the states of the step before it;
                 otherwise every stored state is a constant.
+            in_parallel: Whether a second thread may take its share of the sums over steps; the result is the same.
         """
-        weights = self._weights
-        input_grad, hidden_weight_grad, bias_grad = (torch.zeros_like(weight) for weight in weights[:3])
+        inputs, states = self._inputs, self._hidden[:-1]
+        gate_grads = self._pop_gate_grads(hidden_grads, through_time)  # of the last step first
+        input_weight, hidden_weight, *_ = self._weights
+        if in_parallel:
+            with ThreadPoolExecutor(1) as pool:
+                waiting = pool.submit(_sum_products, gate_grads, states, hidden_weight)
+                input_grad = _sum_products(gate_grads, inputs, input_weight)
+                hidden_grad = waiting.result()
+        else:
+            input_grad = _sum_products(gate_grads, inputs, input_weight)
+            hidden_grad = _sum_products(gate_grads, states, hidden_weight)
+        bias_grad = torch.zeros_like(self._weights.input_bias)
+        for gate_grad in gate_grads:
+            bias_grad.add_(gate_grad.sum(dim=0))
+        for weight, grad in zip(self._weights, (input_grad, hidden_grad, bias_grad, bias_grad.clone()), strict=True):
+            weight.grad = grad if weight.grad is None else weight.grad.add_(grad)
+        self._inputs, self._hidden, self._cells = [], self._hidden[:1], self._cells[:1]
+
+    def _pop_gate_grads(self, hidden_grads: Tensor, through_time: bool) -> list[Tensor]:
+        """Return the gradient with respect to the gates (B, 4H) of every step, the last one first, in their place."""
+        hidden_weight = self._weights.hidden_weight
+        found: list[Tensor] = []
         hidden_from_next = cell_from_next = None
         while self._gates:
             hidden_grad = hidden_grads[len(self._gates) - 1]
             if hidden_from_next is not None:
                 hidden_grad = hidden_grad + hidden_from_next
             gate_grads, cell_from_here = self._pop_step(hidden_grad, cell_from_next)
-            input_grad.addmm_(gate_grads.t(), self._inputs.pop())
-            hidden_weight_grad.addmm_(gate_grads.t(), self._hidden[-1])
-            bias_grad.add_(gate_grads.sum(dim=0))
+            found.append(gate_grads)
             if through_time and self._gates:
-                hidden_from_next, cell_from_next = gate_grads @ weights.hidden_weight, cell_from_here
-        for weight, grad in zip(weights, (input_grad, hidden_weight_grad, bias_grad, bias_grad.clone()), strict=True):
-            weight.grad = grad if weight.grad is None else weight.grad.add_(grad)
+                hidden_from_next, cell_from_next = gate_grads @ hidden_weight, cell_from_here
+        return found
 
     def _pop_step(self, hidden_grad: Tensor, cell_from_next: Tensor | None) -> tuple[Tensor, Tensor]:
         """Take the last step off the tape.
@@ -119,3 +138,12 @@ class LstmTape:
             dim=1,
         )
         return gate_grads, cell_from_here
+
+
+@torch.no_grad()
+def _sum_products(gate_grads: list[Tensor], inputs: list[Tensor], weight: Tensor) -> Tensor:
+    """Return the gradient of a weight: the sum over steps, from the last to the first, of gate gradients x inputs."""
+    total = torch.zeros_like(weight)
+    for gate_grad, step_inputs in zip(gate_grads, reversed(inputs), strict=True):
+        total.addmm_(gate_grad.t(), step_inputs)
+    return total

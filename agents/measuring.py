@@ -19,11 +19,34 @@ from de_gym.controllers import Controller
 
 @dataclass(frozen=True)
 class Measurement:
-    """Returns and final errors of one controller, both of shape (functions, runs)."""
+    """Returns and final errors of one controller, both of shape (functions, runs).
+
+    Attributes:
+        functions: Numbers of the functions in their suite.
+        returns: Sums of rewards.
+        errors: Final errors.
+        labels: What tables call the functions; "f" and the number by default.
+    """
 
     functions: tuple[int, ...]
     returns: FloatArray
     errors: FloatArray
+    labels: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What tables call the functions."""
+        return self.labels or tuple(f"f{function}" for function in self.functions)
+
+
+def join_measurements(measurements: Sequence[Measurement]) -> Measurement:
+    """Return one measurement of all functions of several, which have equally many runs."""
+    return Measurement(
+        tuple(number for measurement in measurements for number in measurement.functions),
+        np.concatenate([measurement.returns for measurement in measurements]),
+        np.concatenate([measurement.errors for measurement in measurements]),
+        tuple(label for measurement in measurements for label in measurement.labels),
+    )
 
 
 def measure_controller(
@@ -42,7 +65,7 @@ def measure_controller(
         seed: Root seed of the measurement.
     """
     # The env holds the whole suite and functions are fixed by number: a run then does not depend on the others.
-    suite = {problem.number for problem in make_suite(settings["suite"], settings["dimension"])}
+    suite = set(make_suite(settings["suite"], settings["dimension"]).numbers)
     env = gym.make_vec(
         "de_gym:DEParamControl-v0",
         num_envs=len(functions) * num_runs,
@@ -101,11 +124,12 @@ def seed_table(results: Sequence[Mapping[str, Any]]) -> str:
 
     Its figures are mean returns of the trained controllers on the training and on the test functions.
     """
+    kinds = [kind for kind in ("training", "test") if kind in results[0]]
     lines = [
         f"| return, {len(results)} seeds | mean | interquartile mean | 95 % interval | each |",
         "|---|---|---|---|---|",
     ]
-    for kind in ("training", "test"):
+    for kind in kinds:
         values = [result[kind]["mean_return"]["trained"] for result in results]
         found = summarize_seeds(values)
         each = ", ".join(f"{value:.3f}" for value in values)
@@ -125,12 +149,12 @@ def comparison_table(measurements: Mapping[str, Measurement]) -> str:
         "| function | " + " | ".join(f"{name}: return | error" for name in names) + " |",
         "|" + "---|" * (1 + 2 * len(names)),
     ]
-    for row, function in enumerate(reference.functions):
+    for row, function in enumerate(reference.names):
         cells = [
             f"{measurement.returns[row].mean():.3f} | {measurement.errors[row].mean():.3e}"
             for measurement in measurements.values()
         ]
-        lines.append(f"| f{function} | " + " | ".join(cells) + " |")
+        lines.append(f"| {function} | " + " | ".join(cells) + " |")
     means = [f"{measurement.returns.mean():.3f} | " for measurement in measurements.values()]
     lines.append("| mean | " + "| ".join(means) + "|")
     p_values = [f"{pooled_p_value(reference, measurements[name]):.1e} | " for name in names[1:]]
@@ -144,7 +168,7 @@ def write_measurements(path: Path, measurements: Mapping[str, Measurement]) -> N
         writer = csv.writer(file)
         writer.writerow(["controller", "function", "run", "return", "error"])
         for name, measurement in measurements.items():
-            for row, function in enumerate(measurement.functions):
+            for row, function in enumerate(measurement.labels or measurement.functions):
                 for run in range(measurement.returns.shape[1]):
                     values = (measurement.returns[row, run], measurement.errors[row, run])
                     writer.writerow([name, function, run, *(repr(float(value)) for value in values)])

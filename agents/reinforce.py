@@ -20,6 +20,7 @@ from de_gym.arrays import BoolArray, FloatArray, IntArray
 
 from .collapse import CollapseGuard
 from .episodes import BaselineKind, ReturnKind, policy_gradient_weights
+from .log_probs import differentiate_log_probs
 from .lstm import LstmTape
 from .policies import UnitBoxLstmPolicy
 from .seeding import seed_update
@@ -62,6 +63,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         log_prob_of: Literal["sample", "clipped"] = "sample",
         max_grad_norm: float | None = 1.0,
         collapse_patience: int = 3,
+        cores: int = 1,
         stats_window_size: int = 100,
         tensorboard_log: str | None = None,
         policy_kwargs: dict[str, Any] | None = None,
@@ -74,8 +76,8 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
 
         Args:
             policy: "UnitBoxLstmPolicy", or that class or a subclass.
-            env: Environments that run in lockstep; ``info["function"]`` of a reset groups them for the baseline. In a
-                ``WholeEpisodeVecEnv`` ended runs cost no restart.
+            env: Environments that run in lockstep; ``info["function"]`` of a reset (and ``info["part"]`` of a
+                ``StackedVecEnv``) groups them for the baseline. In a ``WholeEpisodeVecEnv`` ended runs cost no restart.
             learning_rate: Step size of Adam.
             gamma: Discount factor.
             returns: "total", the whole episode's return for every step (paper), or "to_go".
@@ -85,6 +87,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             log_prob_of: The "sample" itself, or the "clipped" value that the environment sees (script; biased).
             max_grad_norm: Largest norm of the gradient; longer ones are scaled down. None: no limit.
             collapse_patience: Suspicious updates in a row that end the training; 0 never ends it.
+            cores: Cores that share the gradient's arithmetic, which does not change the result.
             stats_window_size: Number of episodes in the logged means of SB3.
             tensorboard_log: Folder of the TensorBoard logs, or None.
             policy_kwargs: Arguments of the policy.
@@ -101,6 +104,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         self.baseline = baseline
         self.back_propagation = back_propagation
         self.log_prob_of = log_prob_of
+        self.cores = cores
         self.collapse_guard = CollapseGuard(collapse_patience)
         self._rollout: Rollout | None = None
         super().__init__(
@@ -148,7 +152,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         observations = env.reset()
         # Read now: runs that restart in the middle of the rollout may get another function. Wrappers of a VecEnv have
         # an empty list of their own, hence `unwrapped`.
-        groups = _group_numbers([info.get("function", 0) for info in env.unwrapped.reset_infos])
+        groups = _group_numbers([(info.get("part", 0), info.get("function", 0)) for info in env.unwrapped.reset_infos])
         tape = LstmTape(self.policy.lstm_actor, env.num_envs)
         going = np.ones(env.num_envs, dtype=bool)
         all_actions, all_rewards, all_active = [], [], []
@@ -220,12 +224,18 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         hidden_states = rollout.tape.hidden_states().requires_grad_()
         actions = rollout.actions.clamp(0.0, 1.0) if self.log_prob_of == "clipped" else rollout.actions
         flat_states, flat_actions = hidden_states.flatten(0, 1), actions.flatten(0, 1)
-        log_probs = self.policy.action_distribution(flat_states).log_prob(flat_actions).view_as(weights)  # (T, B)
-        loss = -(weights * log_probs).sum() / weights.shape[1]
-        loss.backward()  # type: ignore[no-untyped-call]  # torch
+        num_runs = weights.shape[1]
+        log_probs = differentiate_log_probs(
+            self.policy.action_distribution(flat_states),
+            flat_actions,
+            -(torch.ones(()) / num_runs) * weights.flatten(),
+            num_parts=self.cores,
+        )
         assert hidden_states.grad is not None
-        rollout.tape.backward(hidden_states.grad, through_time=self.back_propagation == "full")
-        return float(loss.item())
+        rollout.tape.backward(
+            hidden_states.grad, through_time=self.back_propagation == "full", in_parallel=self.cores > 1
+        )
+        return float(-(weights * log_probs.view_as(weights)).sum() / num_runs)
 
     def learn(
         self,

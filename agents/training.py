@@ -6,11 +6,11 @@ from typing import Any
 
 import gymnasium as gym
 import torch
+from joblib import cpu_count
 from sb3_contrib import RecurrentPPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 
-from de_gym import make_suite
 from de_gym.controllers import RecurrentController, load
 from de_gym.problems.budgets import default_max_evaluations
 
@@ -18,14 +18,21 @@ from .config import TrainConfig
 from .export import import_controller
 from .policies import UnitBoxLstmPolicy
 from .reinforce import RecurrentREINFORCE
+from .stacking import StackedVecEnv
+from .task_sets import TaskSet, held_out_sets, training_sets
+from .threading_env import use_threads
 from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 
-def env_settings(config: TrainConfig) -> dict[str, Any]:
-    """Return the environment's arguments that training and measurement share, as JSON values."""
+def env_settings(config: TrainConfig, part: TaskSet | None = None) -> dict[str, Any]:
+    """Return the environment's arguments as JSON values: those of one set, or what all that is trained on shares.
+
+    The dimension is None where there are several.
+    """
+    sets = [part] if part is not None else training_sets(config)
     return {
-        "suite": config.suite,
-        "dimension": config.dimension,
+        "suite": sets[0].suite,
+        "dimension": sets[0].dimension if len(sets) == 1 else None,
         "population_size": config.population_size,
         "max_generations": config.max_generations,
         "max_evaluations": _budget(config),
@@ -40,7 +47,8 @@ def env_settings(config: TrainConfig) -> dict[str, Any]:
 
 def episode_length(config: TrainConfig) -> int:
     """Return the largest number of generations in an episode; the initial population is evaluated too."""
-    budget = _budget(config) or default_max_evaluations(config.dimension)
+    largest = max(part.dimension for part in training_sets(config))
+    budget = _budget(config) or default_max_evaluations(largest)
     whole_run = max(budget // config.population_size - 1, 1)
     return whole_run if config.max_generations is None else min(config.max_generations, whole_run)
 
@@ -54,19 +62,35 @@ def _budget(config: TrainConfig) -> int | None:
 
 
 def make_training_env(config: TrainConfig) -> VecEnv:
-    """Return M x L runs in lockstep: every function L times, all from one initial population."""
+    """Return M x L runs in lockstep: every function L times, those of one dimension from one initial population."""
+    parts = [_make_part(config, part) for part in training_sets(config)]
+    return VecMonitor(parts[0] if len(parts) == 1 else StackedVecEnv(parts))
+
+
+def _make_part(config: TrainConfig, part: TaskSet) -> VecEnv:
     bridge = WholeEpisodeVecEnv if config.agent == "reinforce" else GymnasiumVecEnv
     vector_env = gym.make_vec(
         "de_gym:DEParamControl-v0",
-        num_envs=len(config.functions) * config.episodes_per_function,
+        num_envs=len(part.functions) * config.episodes_per_function,
         vectorization_mode="vector_entry_point",
         autoreset_mode=bridge.autoreset_mode,
-        functions=list(config.functions),
+        functions=list(part.functions),
         assignment="in_turn",
         shared_start=True,
-        **env_settings(config),
+        **env_settings(config, part),
     )
-    return VecMonitor(bridge(vector_env))
+    use_threads(vector_env, num_cores(config))
+    return bridge(vector_env)
+
+
+def num_cores(config: TrainConfig) -> int:
+    """Return how many cores the training may use."""
+    return cpu_count() if config.cores is None else config.cores
+
+
+def num_training_functions(config: TrainConfig) -> int:
+    """Return M, the number of functions that an update sees, each dimension counted apart."""
+    return sum(len(part.functions) for part in training_sets(config))
 
 
 def make_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
@@ -123,6 +147,7 @@ def _make_untrained_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm
         log_prob_of=config.log_prob_of,
         max_grad_norm=config.max_grad_norm,
         collapse_patience=config.collapse_patience,
+        cores=num_cores(config),
         policy_kwargs=policy_kwargs,
         seed=config.seed,
     )
@@ -130,7 +155,7 @@ def _make_untrained_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm
 
 def _steps_per_update(config: TrainConfig) -> int:
     """Return the number of generations that an update learns from."""
-    return episode_length(config) * len(config.functions) * config.episodes_per_function
+    return episode_length(config) * num_training_functions(config) * config.episodes_per_function
 
 
 def _part_size(config: TrainConfig) -> int:
@@ -143,8 +168,9 @@ def check_config(config: TrainConfig) -> None:
     for name in ("updates", "episodes_per_function", "cell_size", "checkpoint_every", "epochs", "minibatches"):
         if getattr(config, name) < 1:
             raise ValueError(f"`{name}` must be at least 1, got {getattr(config, name)}.")
-    if config.threads is not None and config.threads < 1:
-        raise ValueError(f"`threads` must be at least 1, or None for all cores, got {config.threads}.")
+    for name in ("threads", "cores"):
+        if getattr(config, name) is not None and getattr(config, name) < 1:
+            raise ValueError(f"`{name}` must be at least 1, or None for all cores, got {getattr(config, name)}.")
     _budget(config)
     if config.measure_runs < 0:
         raise ValueError(f"`measure_runs` must be at least 0, got {config.measure_runs}.")
@@ -161,6 +187,7 @@ def check_config(config: TrainConfig) -> None:
         raise ValueError(f"`seeds` must differ and need `measure_runs`, got {config.seeds} and {config.measure_runs}.")
     if not config.functions:
         raise ValueError("`functions` must name at least one training function, got none.")
+    held_out_sets(config)  # suites know their numbers; asked before the training
     steps = _steps_per_update(config)
     # RecurrentPPO divides by the deviation of each part's advantages, which a single number has not.
     if config.agent == "recurrent-ppo" and 1 in (_part_size(config), steps % _part_size(config)):
@@ -168,7 +195,6 @@ def check_config(config: TrainConfig) -> None:
             f"`minibatches` must leave at least 2 of the {steps} generations of an update for every part, "
             f"got {config.minibatches}."
         )
-    make_suite(config.suite, config.dimension, config.test_functions)  # knows its numbers; asked before the training
 
 
 def set_threads(config: TrainConfig) -> None:

@@ -109,6 +109,11 @@ class WholeEpisodeVecEnv(GymnasiumVecEnv):
 
     autoreset_mode: ClassVar[AutoresetMode] = AutoresetMode.DISABLED
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether the episodes of all runs have ended."""
+        return bool(self._waiting.all())
+
     def reset(self) -> NDArray[np.float32]:
         """Begin a new episode in every run and return the observations (R, O); ``reset_infos`` has the infos."""
         self._observations = super().reset()
@@ -118,7 +123,7 @@ class WholeEpisodeVecEnv(GymnasiumVecEnv):
 
     def step_wait(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """Take the step; return observations, rewards, which episodes ended, and one info per run."""
-        if self._waiting.all():
+        if self.has_ended:
             raise ResetNeeded("The episodes of all runs have ended: call `reset` first.")
         if self._ended_inside.any():
             # The vector env steps all of its runs or none; what the restarted ones do is seen by nobody.

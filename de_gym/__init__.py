@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from de_gym.minimizing.nevergrad_optimizer import NevergradOptimizer
     from de_gym.minimizing.optuna_sampler import OptunaSampler
     from de_gym.minimizing.scipy_method import scipy_method
-    from de_gym.problems import Problem, ProblemBatch, make_suite
+    from de_gym.problems import Problem, ProblemBatch, make_suite, register_suite
 
 __all__ = [
     "NevergradOptimizer",
@@ -30,6 +30,7 @@ __all__ = [
     "minimize",
     "register_observation",
     "register_reward",
+    "register_suite",
     "scipy_method",
 ]
 
@@ -44,6 +45,7 @@ _MODULES = {
     "Problem": "de_gym.problems",
     "ProblemBatch": "de_gym.problems",
     "make_suite": "de_gym.problems",
+    "register_suite": "de_gym.problems",
     "minimize": "de_gym.minimizing.front_door",
     "scipy_method": "de_gym.minimizing.scipy_method",
 }

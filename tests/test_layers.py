@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[1]
 ORDER = (
     ("arrays", "version"),
     ("registry", "checks", "files"),
-    ("tensor_files",),
+    ("tensor_files", "own_code"),
     ("machine",),
     ("problems",),
     ("evolution",),

@@ -70,8 +70,8 @@ def make_task(options: dict[str, Any]) -> Task:
 
 
 def _problems_of_suite(suite: Any, functions: Any, dimension: Any) -> tuple[tuple[Problem, ...], IntArray]:
-    chosen = tuple(make_suite(suite, dimension, functions))
-    return chosen, np.array([problem.number for problem in chosen], np.int64)
+    chosen = make_suite(suite, dimension, functions)
+    return tuple(chosen), np.array(chosen.numbers, np.int64)
 
 
 def _checked_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:

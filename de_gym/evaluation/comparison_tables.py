@@ -8,6 +8,7 @@ from de_gym.evaluation.comparison import Z_LIMIT, Comparison
 from de_gym.evaluation.paper import LABELS, function_label
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.table import Cell, Table, number, table
+from de_gym.problems.own_suites import is_own
 
 
 def scientific(value: float) -> str:
@@ -31,11 +32,13 @@ def z_text(value: float) -> str:
 
 
 def suite_title(suite: str) -> str:
-    """Return a suite's name as it is printed.
+    """Return a suite's name as it is printed; the user's own have names of their own.
 
-    >>> suite_title("cec2017")
-    'CEC 2017'
+    >>> suite_title("cec2017"), suite_title("my_problems:bridges")
+    ('CEC 2017', 'bridges')
     """
+    if is_own(suite):
+        return suite.rpartition(":")[2]
     return re.sub(r"([A-Z])(\d)", r"\1 \2", suite.upper())
 
 

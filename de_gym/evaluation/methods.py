@@ -34,7 +34,6 @@ from de_gym.optimizers import (
     AdaptiveDE,
     ControlledDE,
     Optimizer,
-    is_attribute,
     is_model,
     make_controlled_optimizer,
     process_settings,
@@ -43,6 +42,7 @@ from de_gym.optimizers import (
 from de_gym.optimizers.adaptive import CONTROL_NAMES
 from de_gym.optimizers.records import RunResult
 from de_gym.optimizers.running import ParameterRecorder
+from de_gym.own_code import is_attribute
 from de_gym.problems import Problem
 from de_gym.registry import unknown_name_message
 

@@ -18,6 +18,7 @@ from importlib.resources import files
 import numpy as np
 
 from de_gym.arrays import FloatArray
+from de_gym.problems.own_suites import find_problems, is_own
 from de_gym.problems.suites import paper_number
 from de_gym.registry import unknown_name_message
 
@@ -90,9 +91,13 @@ def paper_scores(table: str) -> dict[str, float]:
 def function_label(suite: str, number: int) -> str:
     """Return a function's official number, in brackets the paper's where it is another: CEC'17 without its second.
 
+    The user's own problems have their own names.
+
     >>> function_label("cec2017", 30), function_label("cec2017", 1), function_label("cec2013", 21)
     ('f30 (F29)', 'f1', 'f21')
     """
+    if is_own(suite):
+        return find_problems(suite)[number].name
     return f"f{number} (F{paper_number(suite, number)})" if suite == "cec2017" and number > 2 else f"f{number}"
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 
 from de_gym.arrays import IntArray
+from de_gym.problems import Problem, register_suite
+from de_gym.problems.own_suites import is_own, own_dimensions, own_suite, own_suite_identity
 
 SEED_RULE = "SeedSequence(seed, spawn_key=(crc32(table), function, run))"
 """How the seed of a run follows from the root seed; ``table`` is the protocol's name, such as "cec2017-10d"."""
@@ -20,7 +23,7 @@ class Protocol:
     """The rules under which every method of a comparison runs.
 
     Attributes:
-        suite: Name of the benchmark suite, as ``make_suite`` knows it.
+        suite: Name of the benchmark suite, as ``make_suite`` knows it; ``of_problems`` makes one of a list.
         dimension: Number of coordinates n.
         functions: Official numbers of the functions.
         num_runs: Independent runs per method and function.
@@ -58,11 +61,27 @@ class Protocol:
         """Evaluations a run may use."""
         return 10_000 * self.dimension if self.max_evaluations is None else self.max_evaluations
 
+    @classmethod
+    def of_problems(cls, problems: Iterable[Problem], name: str = "own", **limits: Any) -> Protocol:
+        """Return the rules for the user's own problems, all of one dimension, and make a suite of them.
+
+        Args:
+            problems: What to compare methods on; their positions are the numbers of the functions.
+            name: What the suite is called from now on.
+            limits: Attributes other than ``suite``, ``dimension`` and ``functions``.
+        """
+        suite = register_suite(name, problems)
+        dimensions = own_dimensions(suite)
+        if len(dimensions) > 1:
+            raise ValueError(f"The problems of a protocol must all have one dimension, got {dimensions}.")
+        return cls(suite, dimensions[0], own_suite(suite, dimensions[0]).numbers, **limits)
+
     @property
     def limits(self) -> dict[str, object]:
         """What runs must have in common to be compared: the suite, and how long each of them lasts."""
         return {
             "suite": self.suite,
+            **(own_suite_identity(self.suite) if is_own(self.suite) else {}),
             "dimension": self.dimension,
             "max_evaluations": self.budget,
             "max_generations": self.max_generations,

@@ -38,11 +38,15 @@ class Method(Interface):
 
 @dataclass(frozen=True)
 class Chunk:
-    """A unit of work: one method, one function, a range of runs."""
+    """A unit of work: one method, one function, a range of runs.
+
+    It carries its problem, because a worker knows nothing of suites that were registered elsewhere.
+    """
 
     key: ChunkKey
     method: Method
     protocol: Protocol
+    problem: Problem
 
 
 def run_methods(
@@ -74,9 +78,11 @@ def run_methods(
         raise ValueError(f"`chunk_size` must be at least 1, got {chunk_size}.")
     for method in methods:
         store.register(method.name, method.settings)
+    protocol = store.protocol
+    suite = make_suite(protocol.suite, protocol.dimension, protocol.functions)
     chunks = [
-        Chunk(key, method, store.protocol)
-        for function in store.protocol.functions
+        Chunk(key, method, protocol, suite[function])
+        for function in protocol.functions
         for method in methods
         for key in missing_chunks(store, method.name, function, chunk_size)
     ]
@@ -103,8 +109,9 @@ def run_methods(
 
 def run_chunk(chunk: Chunk) -> tuple[ChunkKey, dict[str, NDArray[np.generic]]]:
     """Return a chunk's key and its arrays; an error below the target counts as 0."""
-    protocol, key = chunk.protocol, chunk.key
-    problem = make_suite(protocol.suite, protocol.dimension, [key.function])[key.function]
+    protocol, key, problem = chunk.protocol, chunk.key, chunk.problem
+    # Where the optimum is unknown, errors are the values themselves, and no value counts as 0.
+    target = -np.inf if problem.optimum is None else protocol.target_error
     seeds = protocol.run_seeds(key.function, key.runs)
     try:
         record = chunk.method.run(problem, seeds, protocol)
@@ -112,10 +119,10 @@ def run_chunk(chunk: Chunk) -> tuple[ChunkKey, dict[str, NDArray[np.generic]]]:
         error.add_note(f"This happened in {key.method!r} on function {key.function}, runs {key.start} to {key.stop}.")
         raise
     return key, {
-        "errors": _reached_is_zero(record.errors, protocol.target_error),
+        "errors": _reached_is_zero(record.errors, target),
         "evaluations": record.evaluations,
         "best_positions": record.best_positions,
-        "convergence": _reached_is_zero(record.convergence, protocol.target_error),
+        "convergence": _reached_is_zero(record.convergence, target),
         "grid": record.grid,
     }
 

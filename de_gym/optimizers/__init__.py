@@ -5,7 +5,7 @@ from de_gym.optimizers.adaptive_jso import AdaptiveJSO
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.optimizers.controlled import ControlledOptimizer
 from de_gym.optimizers.controlled_de import ControlledDE, process_settings
-from de_gym.optimizers.controlling import find_controller, is_attribute, is_model, make_controlled_optimizer
+from de_gym.optimizers.controlling import find_controller, is_model, make_controlled_optimizer
 from de_gym.optimizers.hses import HSES, HSESSettings
 from de_gym.optimizers.records import RunResult
 from de_gym.optimizers.registry import METHODS, PAPER_METHODS, Method, find_method, make_optimizer, method_name
@@ -30,7 +30,6 @@ __all__ = [
     "advance",
     "find_controller",
     "find_method",
-    "is_attribute",
     "is_model",
     "make_controlled_optimizer",
     "make_optimizer",

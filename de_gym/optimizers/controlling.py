@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import sys
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,11 +27,11 @@ from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
 from de_gym.optimizers.adaptive_jso import AdaptiveJSO, adjusts_jso
 from de_gym.optimizers.base import Optimizer
 from de_gym.optimizers.controlled_de import ControlledDE
+from de_gym.own_code import import_attribute, is_attribute
 from de_gym.registry import unknown_name_message
 
 AnyController = Controller | ResidualRule
 
-_ATTRIBUTE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _MODEL = re.compile(r"([A-Za-z_]\w*):(.+\.zip)")
 _LIBRARIES = "stable_baselines3", "sb3_contrib"
 
@@ -85,11 +84,6 @@ def make_controlled_optimizer(source: object, population_size: int | None = None
     return ControlledDE(controller, population_size)
 
 
-def is_attribute(name: str) -> bool:
-    """Return whether a name is one of the user's own objects, as "module:attribute"."""
-    return _ATTRIBUTE.fullmatch(name) is not None
-
-
 def is_model(name: str) -> bool:
     """Return whether a name is a saved model, as "PPO:model.zip" (or a lacking algorithm, as "model.zip")."""
     return name.endswith(".zip")
@@ -112,25 +106,9 @@ def _as_controller(candidate: object) -> AnyController:
 def _own_controller(name: str) -> AnyController:
     """Return the controller, or that of the model, that the user's own code calls so."""
     try:
-        return _as_controller(_import_attribute(name))
+        return _as_controller(import_attribute(name))
     except TypeError as error:
         raise ValueError(f"{name!r} cannot be used: {error}") from error
-
-
-def _import_attribute(name: str) -> object:
-    """Import the user's own code, from the current folder too, and return what it calls the attribute."""
-    module_name, attribute = name.split(":")
-    # Workers import it as well, and look where this process does.
-    if str(Path.cwd()) not in sys.path and "" not in sys.path:
-        sys.path.append(str(Path.cwd()))
-    if find_spec(module_name.split(".")[0]) is None:
-        raise ValueError(f"There is no module {module_name!r} to import {attribute!r} from.")
-    module = importlib.import_module(module_name)
-    if not hasattr(module, attribute):
-        names = [own for own in vars(module) if not own.startswith("_")]
-        raise ValueError(unknown_name_message(f"attribute of {module_name}", attribute, names))
-    found: object = getattr(module, attribute)
-    return found
 
 
 def _load_model(name: str, trust: bool) -> PolicyController:

@@ -11,6 +11,7 @@ import numpy as np
 from de_gym.problems import cec2013, cec2017, random_suite
 from de_gym.problems.base import Problem
 from de_gym.problems.compiled import ProgramEvaluator
+from de_gym.problems.own_suites import REGISTERED, OwnSuite, is_own, own_suite
 from de_gym.problems.table import BOUND, SuiteTable
 from de_gym.registry import unknown_name_message
 
@@ -63,7 +64,7 @@ def _find_table(name: str, seed: int | None = None) -> SuiteTable:
     base, colon, written = name.partition(":")
     if base != RANDOM:
         if name not in SUITES:
-            raise ValueError(unknown_name_message("suite", name, [*SUITES, RANDOM]))
+            raise ValueError(unknown_name_message("suite", name, [*SUITES, RANDOM, *REGISTERED, "MODULE:ATTRIBUTE"]))
         if seed is not None:
             raise ValueError(f"Suite {name!r} is fixed and takes no `seed`, got {seed!r}.")
         return SUITES[name]
@@ -114,12 +115,15 @@ class Suite:
         return f"Suite({self.name!r}, dimension={self.dimension}, numbers={self.numbers})"
 
 
-def make_suite(name: str, dimension: int, functions: Iterable[int] | None = None, *, seed: int | None = None) -> Suite:
+def make_suite(
+    name: str, dimension: int, functions: Iterable[int] | None = None, *, seed: int | None = None
+) -> Suite | OwnSuite:
     """Return a benchmark suite.
 
     Args:
         name: ``"cec2013"`` (28 functions), ``"cec2017"`` (30, in the official numbering) or ``"random"`` (as many as
-            you like, see ``random_suite``).
+            you like, see ``random_suite``); what ``register_suite`` named, or ``"module:attribute"``, which imports the
+            user's own collection of problems: their numbers are their positions in it, from 0 on.
         dimension: Number of coordinates; CEC'13 has data for 2, 5 and all tens to 100, CEC'17 for 2, 10, 30, 50, 100,
             random problems exist for any number from 2 on.
         functions: Official numbers of the wanted functions. By default all that have data in this dimension, but
@@ -136,6 +140,10 @@ def make_suite(name: str, dimension: int, functions: Iterable[int] | None = None
     >>> make_suite("random", 10, range(1, 61), seed=7)[60] is make_suite("random:7", 10)[60]
     True
     """
+    if is_own(name):
+        if seed is not None:
+            raise ValueError(f"The suite {name!r} of your own takes no `seed`, got {seed!r}.")
+        return own_suite(name, dimension, functions)
     table = _find_table(name, seed)
     if dimension not in table.dimensions:
         raise ValueError(
