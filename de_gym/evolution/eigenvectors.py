@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.evolution.jacobi import find_eigenvectors
 from de_gym.machine.compiling import compiled
 
 
@@ -23,8 +24,7 @@ def learn_eigenvectors(positions: FloatArray, rows: IntArray) -> FloatArray:
     for row in range(chosen.shape[0]):
         for j in range(dimension):
             covariance[j] += chosen[row, j] * chosen[row]
-    basis: FloatArray = np.linalg.eigh(covariance / (chosen.shape[0] - 1.0))[1]
-    return np.ascontiguousarray(basis)
+    return find_eigenvectors(covariance)[0]
 
 
 @compiled

@@ -6,12 +6,12 @@ bits on another machine.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.evolution.jacobi import sweep
 from de_gym.machine.compiling import inlined, shared
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def turn_axes(basis: FloatArray, positions: FloatArray, rows: IntArray, lower: F
     """
     covariance = _find_covariance(basis, positions, rows, lower, upper)
     for _ in range(_MAX_SWEEPS):
-        if not _sweep(covariance, basis):
+        if not sweep(covariance, basis, _NEGLIGIBLE):
             return
 
 
@@ -63,31 +63,6 @@ def _find_covariance(
             for other in range(dimension):
                 covariance[axis, other] += offset * (along[k, other] - mean[other])
     return covariance
-
-
-@inlined
-def _sweep(matrix: FloatArray, basis: FloatArray) -> bool:
-    """Rotate every pair of axes so that their covariance vanishes (cyclic Jacobi); return whether any was turned."""
-    dimension, has_turned = matrix.shape[0], False
-    for p in range(dimension - 1):
-        for q in range(p + 1, dimension):
-            limit = _NEGLIGIBLE * math.sqrt(matrix[p, p] * matrix[q, q])
-            if abs(matrix[p, q]) > limit:
-                has_turned = True
-                ratio = (matrix[q, q] - matrix[p, p]) / (2.0 * matrix[p, q])
-                tangent = math.copysign(1.0, ratio) / (abs(ratio) + math.sqrt(ratio * ratio + 1.0))
-                cosine = 1.0 / math.sqrt(tangent * tangent + 1.0)
-                _rotate_rows(matrix, p, q, cosine, tangent * cosine)
-                _rotate_rows(matrix.T, p, q, cosine, tangent * cosine)
-                _rotate_rows(basis, p, q, cosine, tangent * cosine)
-    return has_turned
-
-
-@inlined
-def _rotate_rows(matrix: FloatArray, p: int, q: int, cosine: float, sine: float) -> None:
-    for j in range(matrix.shape[1]):
-        one, other = matrix[p, j], matrix[q, j]
-        matrix[p, j], matrix[q, j] = cosine * one - sine * other, sine * one + cosine * other
 
 
 @inlined

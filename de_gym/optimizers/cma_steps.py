@@ -9,6 +9,7 @@ import numpy as np
 
 from de_gym.arrays import FloatArray
 from de_gym.evolution.eigenvectors import rotate_rows
+from de_gym.evolution.jacobi import find_eigenvectors
 from de_gym.machine.compiling import compiled
 from de_gym.machine.ordering import rank_by_fitness
 
@@ -79,8 +80,8 @@ def sample_steps(normals: FloatArray, basis: FloatArray, axis_lengths: FloatArra
 @compiled
 def decompose(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the eigenvectors (D, D), in columns, and the square roots of the eigenvalues (D,)."""
-    values, vectors = np.linalg.eigh(covariance)
-    return np.ascontiguousarray(vectors), np.sqrt(np.maximum(values, 0.0))
+    vectors, values = find_eigenvectors(covariance)
+    return vectors, np.sqrt(np.maximum(values, 0.0))
 
 
 @compiled
