@@ -93,7 +93,7 @@ def score_bars(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
     """Return the average performance scores as bars, the paper's beside them where it has any."""
     methods = comparison.ranking[::-1]
     places = np.arange(len(methods))
-    with _figure(theme, (7.5, 0.9 + 0.34 * len(methods))) as (figure, picture):
+    with themed_figure(theme, (7.5, 0.9 + 0.34 * len(methods))) as (figure, picture):
         axes = figure.subplots()
         scores = [comparison.scores[method.name] for method in methods]
         axes.barh(
@@ -115,7 +115,7 @@ def score_bars(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
 
 def runtime_curves(results: Results, theme: Theme = LIGHT) -> bytes:
     """Return the share of (function, run, target) triples solved as a function of the evaluations spent."""
-    with _figure(theme, (7.5, 4.2)) as (figure, picture):
+    with themed_figure(theme, (7.5, 4.2)) as (figure, picture):
         axes = figure.subplots()
         highest = 0.1
         for method, convergence in _recorded(results):
@@ -136,7 +136,7 @@ def convergence_curves(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
     functions, floor = results.protocol.functions, max(results.protocol.target_error, 1e-12)
     columns = min(5, len(functions))
     rows = math.ceil(len(functions) / columns)
-    with _figure(theme, (max(2.5 * columns, 7.5), 1.95 * rows + 0.9)) as (figure, picture):
+    with themed_figure(theme, (max(2.5 * columns, 7.5), 1.95 * rows + 0.9)) as (figure, picture):
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for index, axes in enumerate(panels):
             if index >= len(functions):
@@ -164,7 +164,7 @@ def convergence_curves(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
 
 def parameter_curves(traces: Sequence[ParameterTrace], theme: Theme = LIGHT) -> bytes:
     """Return mean F (above) and CR (below) along one run of each method, by fitness cluster."""
-    with _figure(theme, (min(4.2 * len(traces), 12.6) + 0.6, 4.6)) as (figure, picture):
+    with themed_figure(theme, (min(4.2 * len(traces), 12.6) + 0.6, 4.6)) as (figure, picture):
         panels = figure.subplots(2, len(traces), squeeze=False, sharex="col", sharey=True)
         for column, trace in enumerate(traces):
             for row, means in enumerate(trace.cluster_means()):
@@ -233,7 +233,7 @@ def _smoothed(values: FloatArray, window: int = 9) -> FloatArray:
 
 
 @contextmanager
-def _figure(theme: Theme, size: tuple[float, float]) -> Iterator[tuple[Figure, io.BytesIO]]:
+def themed_figure(theme: Theme, size: tuple[float, float]) -> Iterator[tuple[Figure, io.BytesIO]]:
     """Give an empty figure in the theme and the file into which it is drawn at the end."""
     picture = io.BytesIO()
     with matplotlib.rc_context(
