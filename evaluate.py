@@ -62,6 +62,7 @@ class EvalConfig:
         "paper-cec17-30d",
         "small-cec17-10d",
         "small-cec17-30d",
+        "small-cec17-50d",
         "ladder-cec17-10d",
         "ladder-cec17-30d",
         "ladder-cec17-50d",

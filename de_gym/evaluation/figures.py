@@ -17,13 +17,10 @@ from matplotlib.typing import LineStyleType
 
 from de_gym.arrays import FloatArray
 from de_gym.evaluation.comparison import Comparison
+from de_gym.evaluation.curves import Curves
 from de_gym.evaluation.paper import function_label
 from de_gym.evaluation.parameters import NUM_CLUSTERS, ParameterTrace
-from de_gym.evaluation.results import Convergence, MethodResults, Results, method_label
-from de_gym.evaluation.statistics import runtime_distribution, runtimes
-
-TARGETS = np.logspace(2, -8, 51)
-"""Errors whose first crossing makes the runtime distribution, from coarse to solved."""
+from de_gym.evaluation.results import MethodResults, Results, method_label
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ DARK = Theme(
     ),
     clusters=("#56d364", "#e3b341", "#ff7b72"),
 )
-_DASHES: tuple[LineStyleType, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)))
+DASHES: tuple[LineStyleType, ...] = ("-", (0, (4, 1.5)), (0, (1, 1)))
 
 
 class LineStyle(TypedDict):
@@ -93,7 +90,7 @@ def score_bars(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
     """Return the average performance scores as bars, the paper's beside them where it has any."""
     methods = comparison.ranking[::-1]
     places = np.arange(len(methods))
-    with _figure(theme, (7.5, 0.9 + 0.34 * len(methods))) as (figure, picture):
+    with themed_figure(theme, (7.5, 0.9 + 0.34 * len(methods))) as (figure, picture):
         axes = figure.subplots()
         scores = [comparison.scores[method.name] for method in methods]
         axes.barh(
@@ -115,14 +112,13 @@ def score_bars(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
 
 def runtime_curves(results: Results, theme: Theme = LIGHT) -> bytes:
     """Return the share of (function, run, target) triples solved as a function of the evaluations spent."""
-    with _figure(theme, (7.5, 4.2)) as (figure, picture):
+    with themed_figure(theme, (7.5, 4.2)) as (figure, picture):
         axes = figure.subplots()
         highest = 0.1
-        for method, convergence in _recorded(results):
-            grid = convergence.grid.astype(np.float64)
-            shares = runtime_distribution(runtimes(convergence.errors, grid, TARGETS), grid)
+        for method, curves in _recorded(results):
+            shares = curves.shares.mean(axis=0)
             style = _style(results, method, theme)
-            axes.plot(grid / results.protocol.dimension, shares, drawstyle="steps-post", **style)
+            axes.plot(curves.grid / results.protocol.dimension, shares, drawstyle="steps-post", **style)
             highest = max(highest, shares[-1])
         axes.set(xscale="log", xlim=(1, None), ylim=(0, min(1.0, 1.1 * highest)))
         axes.set(xlabel="evaluations / dimension", ylabel="share of function, run, target triples")
@@ -136,16 +132,16 @@ def convergence_curves(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
     functions, floor = results.protocol.functions, max(results.protocol.target_error, 1e-12)
     columns = min(5, len(functions))
     rows = math.ceil(len(functions) / columns)
-    with _figure(theme, (max(2.5 * columns, 7.5), 1.95 * rows + 0.9)) as (figure, picture):
+    with themed_figure(theme, (max(2.5 * columns, 7.5), 1.95 * rows + 0.9)) as (figure, picture):
         panels = figure.subplots(rows, columns, squeeze=False).ravel()
         for index, axes in enumerate(panels):
             if index >= len(functions):
                 axes.set_visible(False)
                 continue
-            for method, convergence in _recorded(results):
-                known = np.isfinite(convergence.errors[index]).all(axis=0)  # not before the initial population is
-                grid, errors = convergence.grid[known], np.maximum(convergence.errors[index][:, known], floor)
-                lower, median, upper = np.percentile(errors, [25, 50, 75], axis=0)
+            for method, curves in _recorded(results):
+                known = np.isfinite(curves.quartiles[:, index]).all(axis=0)  # not before the initial population is
+                grid = curves.grid[known]
+                lower, median, upper = np.maximum(curves.quartiles[:, index, known], floor)
                 style = _style(results, method, theme)
                 axes.plot(grid, median, **style)
                 if method.name == results.reference:
@@ -164,7 +160,7 @@ def convergence_curves(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
 
 def parameter_curves(traces: Sequence[ParameterTrace], theme: Theme = LIGHT) -> bytes:
     """Return mean F (above) and CR (below) along one run of each method, by fitness cluster."""
-    with _figure(theme, (min(4.2 * len(traces), 12.6) + 0.6, 4.6)) as (figure, picture):
+    with themed_figure(theme, (min(4.2 * len(traces), 12.6) + 0.6, 4.6)) as (figure, picture):
         panels = figure.subplots(2, len(traces), squeeze=False, sharex="col", sharey=True)
         for column, trace in enumerate(traces):
             for row, means in enumerate(trace.cluster_means()):
@@ -186,9 +182,9 @@ def parameter_curves(traces: Sequence[ParameterTrace], theme: Theme = LIGHT) -> 
     return picture.getvalue()
 
 
-def _recorded(results: Results) -> list[tuple[MethodResults, Convergence]]:
-    """Return the methods whose convergence was kept, the reference first."""
-    kept = [(method, method.convergence) for method in results.methods if method.convergence is not None]
+def _recorded(results: Results) -> list[tuple[MethodResults, Curves]]:
+    """Return the methods whose course is known, the reference first."""
+    kept = [(method, method.curves) for method in results.methods if method.curves is not None]
     return sorted(kept, key=lambda pair: pair[0].name != results.reference)
 
 
@@ -199,7 +195,7 @@ def _bar_color(results: Results, method: MethodResults, theme: Theme) -> str:
     return theme.series[1] if method.settings.get("kind") == "controller" else theme.quiet
 
 
-def _color(results: Results, method: MethodResults, theme: Theme) -> tuple[str, int]:
+def method_color(results: Results, method: MethodResults, theme: Theme) -> tuple[str, int]:
     """Return a method's colour and how often the palette was used up before it."""
     if method.name == results.reference:
         return theme.series[0], 0
@@ -210,11 +206,11 @@ def _color(results: Results, method: MethodResults, theme: Theme) -> tuple[str, 
 
 def _style(results: Results, method: MethodResults, theme: Theme) -> LineStyle:
     """Return how a method's curves look; the reference is thick and on top."""
-    color, turn = _color(results, method, theme)
+    color, turn = method_color(results, method, theme)
     main = method.name == results.reference
     return {
         "color": color,
-        "linestyle": _DASHES[turn % len(_DASHES)],
+        "linestyle": DASHES[turn % len(DASHES)],
         "linewidth": 2.0 if main else 1.2,
         "zorder": 3.0 if main else 2.0,
         "label": method.label,
@@ -233,7 +229,7 @@ def _smoothed(values: FloatArray, window: int = 9) -> FloatArray:
 
 
 @contextmanager
-def _figure(theme: Theme, size: tuple[float, float]) -> Iterator[tuple[Figure, io.BytesIO]]:
+def themed_figure(theme: Theme, size: tuple[float, float]) -> Iterator[tuple[Figure, io.BytesIO]]:
     """Give an empty figure in the theme and the file into which it is drawn at the end."""
     picture = io.BytesIO()
     with matplotlib.rc_context(

@@ -128,6 +128,7 @@ PROTOCOLS = {
     "paper-cec17-30d": Protocol("cec2017", 30, _CEC2017),
     "small-cec17-10d": Protocol("cec2017", 10, _CEC2017, max_evaluations=2_500),
     "small-cec17-30d": Protocol("cec2017", 30, _CEC2017, max_evaluations=7_500),
+    "small-cec17-50d": Protocol("cec2017", 50, _CEC2017, max_evaluations=12_500),
     "ladder-cec17-10d": Protocol("cec2017", 10, _CEC2017),
     "ladder-cec17-30d": Protocol("cec2017", 30, _CEC2017),
     "ladder-cec17-50d": Protocol("cec2017", 50, _CEC2017),

@@ -1,23 +1,30 @@
 """The project's results from the stored errors: ``python -m de_gym.evaluation.published``, in the repository.
 
-It rewrites the results section of the README in the current folder, and writes the long form, with a report of every
-table, to ``results/published``. Nothing is run: every number follows from a file in ``results/`` or ``studies/``.
+It rewrites the generated sections of the README, of the results page and of the model cards in the current folder,
+draws their pictures, and writes the long form, with a report of every table, to ``results/published``. Nothing is run:
+every number follows from a file in ``results/``, ``studies/`` or ``weights/``.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import tyro
 
+from de_gym.controllers import DEFAULT, load
 from de_gym.evaluation.figures import score_bars
+from de_gym.evaluation.held_out import read_held_out
+from de_gym.evaluation.held_out_tables import content_sentence, pooled_table, table_by_dimension
+from de_gym.evaluation.ladder import ladder_table, place_sentence, stored_ladders
+from de_gym.evaluation.ladder_figure import ladder_chart
+from de_gym.evaluation.model_cards import controllers_table, model_cards
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.report import write_report
-from de_gym.evaluation.results import MethodResults, Results
+from de_gym.evaluation.results import MethodResults, Results, equal_runs
 from de_gym.evaluation.score_tables import (
     algorithms_table,
     all_errors_table,
@@ -31,14 +38,17 @@ from de_gym.evaluation.score_tables import (
 )
 from de_gym.evaluation.table import to_markdown
 
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
-"""What the generated section of the README stands between."""
+PAGES = (Path("README.md"), Path(".github/docs/results.md"), Path(".github/docs/controllers.md"))
+"""Files with generated sections, in the repository."""
 
-README_TABLES = {
+SECTION = re.compile(r"<!-- (?P<name>[a-z0-9-]+): begin -->.*?<!-- (?P=name): end -->", re.DOTALL)
+"""What a generated section stands between."""
+
+SCORE_TABLES = {
     10: ("paper-cec17-10d", "small-cec17-10d", "paper-cec13-10d", "paper-cec13-10d-T"),
     30: ("paper-cec17-30d", "small-cec17-30d", "paper-cec13-30d"),
 }
-"""Protocols of the README's tables, by number of dimensions."""
+"""Protocols of the tables of scores, by number of dimensions."""
 
 
 MAIN_CONTROLLERS = {
@@ -55,30 +65,71 @@ class PublishedConfig:
     """Where the results go.
 
     Attributes:
-        readme: File whose results section is rewritten; skipped where there is none.
-        picture: The README's picture of the scores at 10 dimensions.
+        root: The repository, whose pages and pictures are rewritten.
         out: Folder of the long form.
+        reports: Whether to write the long form too, which takes most of the time.
     """
 
-    readme: Path = Path("README.md")
-    picture: Path = Path(".github/images/scores.png")
+    root: Path = Path(".")
     out: Path = Path("results/published")
+    reports: bool = True
 
 
-def readme_section() -> str:
-    """Return the short form: all scores, the ranking of the algorithms on CEC'17, and the returns."""
-    parts = []
-    for dimension, names in README_TABLES.items():
-        protocols = [PROTOCOLS[name] for name in names if stored_methods(PROTOCOLS[name])[1]]
-        if protocols:
-            parts += [f"**{dimension} dimensions**, score (place, = where it is shared):", *_scores(protocols)]
-    return "\n\n".join([*parts, *_returns()])
+def _scores_section(dimension: int) -> str:
+    protocols = [PROTOCOLS[name] for name in SCORE_TABLES[dimension] if stored_methods(PROTOCOLS[name])[1]]
+    return "\n\n".join(_scores(protocols)) if protocols else "Nothing is stored."
+
+
+def _held_out() -> str:
+    content = read_held_out()
+    return f"{to_markdown(pooled_table(content))}\n\n{content_sentence(content)}"
+
+
+def _places() -> str:
+    """Return the places of the default, and where it does nothing."""
+    sentences = [place_sentence(stored_ladders(), DEFAULT)]
+    if getattr(load(DEFAULT), "fades", False):
+        sentences.append("With 10 000 n it leaves L-SRTDE as it is: there it is L-SRTDE itself.")
+    return " ".join(sentences)
+
+
+SECTIONS: Mapping[str, Callable[[], str]] = {
+    "held-out": _held_out,
+    "held-out-by-dimension": lambda: to_markdown(table_by_dimension(read_held_out())),
+    "places": _places,
+    "ladder": lambda: to_markdown(ladder_table(stored_ladders())),
+    "scores-10": lambda: _scores_section(10),
+    "scores-30": lambda: _scores_section(30),
+    "returns": lambda: to_markdown(returns_table()),
+    "controllers": lambda: to_markdown(controllers_table()),
+    "cards": lambda: model_cards(stored_ladders()),
+}
+"""The generated sections of all pages by name."""
+
+
+def rewritten(text: str) -> str:
+    r"""Return a page with all its sections made anew.
+
+    >>> rewritten("no section")
+    Traceback (most recent call last):
+    ValueError: The page has no section such as '<!-- ladder: begin --> ... <!-- ladder: end -->'.
+    """
+    names = [match["name"] for match in SECTION.finditer(text)]
+    if not names:
+        raise ValueError("The page has no section such as '<!-- ladder: begin --> ... <!-- ladder: end -->'.")
+    if unknown := [name for name in names if name not in SECTIONS]:
+        raise ValueError(f"A section must be one of {', '.join(SECTIONS)}; got {', '.join(unknown)}.")
+    return SECTION.sub(lambda match: _section(match["name"]), text)
+
+
+def _section(name: str) -> str:
+    return f"<!-- {name}: begin -->\n{SECTIONS[name]()}\n<!-- {name}: end -->"
 
 
 def long_form(folder: Path) -> str:
     """Return the long form, after writing a report of every table into a folder of its own in ``folder``."""
-    parts = ["# Results", "Every number follows from the stored errors.", *_returns()]
-    for name in (name for names in README_TABLES.values() for name in names):
+    parts = ["# Results", "Every number follows from the stored errors.", to_markdown(returns_table())]
+    for name in (name for names in SCORE_TABLES.values() for name in names):
         protocol = PROTOCOLS[name]
         algorithms, controllers = stored_methods(protocol)
         if not controllers:
@@ -88,7 +139,8 @@ def long_form(folder: Path) -> str:
         if name == "paper-cec13-10d":
             parts.append("The paper's study of the number of cells, mean errors (deviations):")
             parts.append(to_markdown(errors_by_cells_table(protocol)))
-        results = Results(protocol, (*controllers, *algorithms), reference=_main_controller(protocol).name)
+        methods = equal_runs([*controllers, *algorithms], protocol.num_runs)
+        results = Results(protocol, methods, reference=_main_controller(protocol).name)
         write_report(results, folder / name, command="python -m de_gym.evaluation.published")
         parts.append(f"[All methods together]({name}/report.html)")
     return "\n\n".join(parts) + "\n"
@@ -107,10 +159,6 @@ def _scores(protocols: Sequence[Protocol]) -> list[str]:
     return parts
 
 
-def _returns() -> list[str]:
-    return ["**Returns** of an episode, mean over 51 seeds per function:", to_markdown(returns_table())]
-
-
 def _main_controller(protocol: Protocol) -> MethodResults:
     """Return the recurrent controller made for the protocol's length of run, or the first where it is not stored."""
     controllers = stored_methods(protocol)[1]
@@ -118,37 +166,36 @@ def _main_controller(protocol: Protocol) -> MethodResults:
     return next((method for method in controllers if method.name == chosen), controllers[0])
 
 
-def replace_section(text: str, section: str) -> str:
-    r"""Return ``text`` with what stands between the two marks replaced.
-
-    >>> replace_section(f"a {BEGIN} old {END} b", "new") == f"a {BEGIN}\nnew\n{END} b"
-    True
-    """
-    if BEGIN not in text or END not in text:
-        raise ValueError(f"The file has no section between {BEGIN!r} and {END!r}.")
-    return re.sub(f"{BEGIN}.*{END}", lambda _: f"{BEGIN}\n{section}\n{END}", text, flags=re.DOTALL)
+def pictures() -> dict[str, bytes]:
+    """Return the pictures of the pages by file name."""
+    drawn = {"ladder.png": ladder_chart(stored_ladders())}
+    protocol = PROTOCOLS["paper-cec17-10d"]
+    algorithms, controllers = stored_methods(protocol)
+    if controllers:
+        drawn["scores.png"] = score_bars(compare_alone(_main_controller(protocol), algorithms, protocol))
+    return drawn
 
 
 def main(config: PublishedConfig) -> int:
-    """Write both forms."""
-    config.out.mkdir(parents=True, exist_ok=True)
-    page = config.out / "results.md"
-    page.write_text(long_form(config.out), encoding="utf-8")
-    print(f"Long form: {page}")
-    if config.readme.exists():
+    """Rewrite the pages, draw the pictures and write the long form."""
+    for page in (config.root / name for name in PAGES):
+        if not page.exists():
+            continue
         try:
-            text = replace_section(config.readme.read_text(encoding="utf-8"), readme_section())
-            config.readme.write_text(text, encoding="utf-8")
+            page.write_text(rewritten(page.read_text(encoding="utf-8")), encoding="utf-8")
         except ValueError as error:
-            print(f"{config.readme}: {error}", file=sys.stderr)
+            print(f"{page}: {error}", file=sys.stderr)
             return 1
-        print(f"Results section: {config.readme}")
-        protocol = PROTOCOLS["paper-cec17-10d"]
-        algorithms, controllers = stored_methods(protocol)
-        if controllers:
-            comparison = compare_alone(_main_controller(protocol), algorithms, protocol)
-            config.picture.parent.mkdir(parents=True, exist_ok=True)
-            config.picture.write_bytes(score_bars(comparison))
+        print(f"Sections: {page}")
+    images = config.root / ".github" / "images"
+    images.mkdir(parents=True, exist_ok=True)
+    for name, content in pictures().items():
+        (images / name).write_bytes(content)
+    if config.reports:
+        config.out.mkdir(parents=True, exist_ok=True)
+        page = config.out / "results.md"
+        page.write_text(long_form(config.out), encoding="utf-8")
+        print(f"Long form: {page}")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from de_gym.evaluation.comparison import Z_LIMIT, Comparison, compare
@@ -17,7 +17,6 @@ from de_gym.evaluation.comparison_tables import (
 from de_gym.evaluation.figures import (
     DARK,
     LIGHT,
-    Theme,
     convergence_curves,
     parameter_curves,
     runtime_curves,
@@ -49,15 +48,17 @@ def write_report(
     """
     folder = Path(folder)
     comparison = compare(results)
-    pictures = _pictures(comparison, traces, traced_function)
+    pictures = _pictures(comparison)
+    inlined = _traced_picture(traces, traced_function) if traces else {}
     headline = headline_sentences(comparison)
     files: dict[str, str | bytes] = {
-        "report.html": report_html(comparison, headline, list(pictures.values()), command),
-        "summary.md": _summary(comparison, headline, list(pictures), command),
+        "report.html": report_html(comparison, headline, list(inlined.values()), command),
+        "summary.md": _summary(comparison, headline, [*pictures, *inlined], command),
         "tables/errors.csv": to_csv(records_table(comparison)),
         "tables/ranking.csv": to_csv(ranking_table(comparison)),
         **_latex_tables(comparison),
-        **{f"figures/{name}.png": picture.light for name, picture in pictures.items()},
+        **{f"figures/{name}.png": picture for name, picture in pictures.items()},
+        **{f"figures/{name}.png": picture.light for name, picture in inlined.items()},
     }
     for name, content in files.items():
         path = folder / name
@@ -110,41 +111,23 @@ def _place_sentence(comparison: Comparison) -> str:
     return f"{sentence}."
 
 
-def _pictures(comparison: Comparison, traces: Sequence[ParameterTrace], traced_function: str) -> dict[str, Picture]:
-    """Return all pictures of a report by file name."""
-    results = comparison.results
-    recorded = any(method.convergence is not None for method in results.methods)
-    pictures = {
-        "scores": _draw(
-            "Average performance scores",
-            "Bars: this comparison. Diamonds: the paper's own comparison, which has other methods in it.",
-            lambda theme: score_bars(comparison, theme),
-        )
-    }
-    if recorded:
-        pictures["runtimes"] = _draw(
-            "Runtime distributions",
-            "Share of 51 error targets between 10² and 10⁻⁸, over all functions and runs, reached within a number of "
-            "evaluations. Methods whose convergence was not kept are left out.",
-            lambda theme: runtime_curves(results, theme),
-        )
-        pictures["convergence"] = _draw(
-            "Convergence",
-            "Median error of all runs; the band around the reference spans the quartiles.",
-            lambda theme: convergence_curves(comparison, theme),
-        )
-    if traces:
-        pictures["parameters"] = _draw(
-            "F and CR along a run",
-            f"One run on {traced_function}. In every generation the population is split into three clusters of "
-            "similar fitness; the curves are the mean F and CR of each cluster.",
-            lambda theme: parameter_curves(traces, theme),
-        )
+def _pictures(comparison: Comparison) -> dict[str, bytes]:
+    """Return the pictures of what the page draws itself, by file name."""
+    pictures = {"scores": score_bars(comparison)}
+    if any(method.curves is not None for method in comparison.results.methods):
+        pictures["runtimes"] = runtime_curves(comparison.results)
+        pictures["convergence"] = convergence_curves(comparison)
     return pictures
 
 
-def _draw(title: str, caption: str, draw: Callable[[Theme], bytes]) -> Picture:
-    return Picture(title, caption, light=draw(LIGHT), dark=draw(DARK))
+def _traced_picture(traces: Sequence[ParameterTrace], function: str) -> dict[str, Picture]:
+    """Return the picture that the page shows as it is."""
+    caption = (
+        f"One run on {function}. In every generation the population is split into three clusters of similar fitness; "
+        "the curves are the mean F and CR of each cluster."
+    )
+    light, dark = (parameter_curves(traces, theme) for theme in (LIGHT, DARK))
+    return {"parameters": Picture("F and CR along a run", caption, light, dark)}
 
 
 def _summary(comparison: Comparison, headline: Sequence[str], pictures: Sequence[str], command: str) -> str:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.evaluation.array_files import DamagedFileError
+from de_gym.evaluation.curves import Curves, add_curves, make_curves, read_curves
 from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import LABELS
 from de_gym.evaluation.protocol import SEED_RULE, Protocol
@@ -44,6 +45,7 @@ class MethodResults:
         origin: Where the numbers come from, for the report.
         settings: The method's settings.
         making: Root seed, the rule by which a run's seed follows from it, and the version of the package.
+        kept_curves: Curves of some runs, where the errors along all of them were not kept.
     """
 
     name: str
@@ -53,6 +55,7 @@ class MethodResults:
     origin: str = RUN_HERE
     settings: Mapping[str, object] = field(default_factory=dict)
     making: Mapping[str, object] = field(default_factory=dict)
+    kept_curves: Curves | None = None
 
     @property
     def label(self) -> str:
@@ -74,16 +77,25 @@ class MethodResults:
         """Return the first runs on some of the functions."""
         chosen = np.ix_(rows, range(num_runs))
         curves = self.convergence
+        kept = self.kept_curves
         return replace(
             self,
             errors=self.errors[chosen],
             evaluations=None if self.evaluations is None else self.evaluations[chosen],
             convergence=None if curves is None else Convergence(curves.grid, curves.errors[chosen]),
+            kept_curves=None if kept is None else kept.part(rows),
         )
 
     def rounded(self, digits: int) -> MethodResults:
         """Return the results with errors of so many significant digits."""
         return replace(self, errors=round_significant(self.errors, digits))
+
+    @cached_property
+    def curves(self) -> Curves | None:
+        """How the runs converge, or None where nothing of it was kept."""
+        if self.convergence is None:
+            return self.kept_curves
+        return make_curves(self.convergence.grid, self.convergence.errors)
 
     @cached_property
     def summary(self) -> Summary:
@@ -163,6 +175,7 @@ def shipped_results(protocol: Protocol, folders: Sequence[Path] = (RESULTS,)) ->
     Methods that lack one of the protocol's functions are left out.
     """
     stored = {name: runs for folder in folders for name, runs in read_runs(protocol, folder).items()}
+    curves = {name: kept for folder in folders for name, kept in read_curves(protocol, folder).items()}
     names = [*(name for name in ALGORITHMS if name in stored), *sorted(stored.keys() - ALGORITHMS.keys())]
     found = []
     for name in names:
@@ -170,19 +183,30 @@ def shipped_results(protocol: Protocol, folders: Sequence[Path] = (RESULTS,)) ->
         if set(protocol.functions) <= set(runs.functions):
             rows = [runs.functions.index(function) for function in protocol.functions]
             errors, evaluations = runs.errors[rows], runs.evaluations[rows]
-            method = MethodResults(name, errors, evaluations, None, SHIPPED, runs.settings, runs.making)
-            found.append(method)
+            kept, settings = curves.get(name, (None, {}))
+            # Curves made with other settings would be those of another method.
+            same = all(settings.get(key, value) == value for key, value in runs.settings.items())
+            shown = kept if same else None
+            found.append(MethodResults(name, errors, evaluations, None, SHIPPED, runs.settings, runs.making, shown))
     return found
 
 
 def add_to_result_file(methods: Sequence[MethodResults], protocol: Protocol, folder: str | Path) -> Path:
-    """Put the errors of methods into the result file of their protocol in ``folder``, and return its path."""
+    """Put errors and curves of methods into their protocol's files in ``folder``, and return the path of the errors."""
     runs = {
         method.name: StoredRuns(protocol.functions, method.errors, method.evaluations, method.settings, method.making)
         for method in methods
         if method.evaluations is not None
     }
-    return add_runs(protocol, runs, Path(folder))
+    path = add_runs(protocol, runs, Path(folder))
+    add_curves_of(methods, protocol, folder)
+    return path
+
+
+def add_curves_of(methods: Sequence[MethodResults], protocol: Protocol, folder: str | Path) -> Path | None:
+    """Put the curves of methods into the file of their protocol in ``folder``, and return its path if there are any."""
+    curves = {method.name: (method.curves, method.settings) for method in methods if method.curves is not None}
+    return add_curves(protocol, curves, Path(folder))
 
 
 def _load_method(store: ResultStore, name: str, settings: Mapping[str, object]) -> MethodResults:

@@ -220,6 +220,18 @@ def superiority(reference: ArrayLike, compared: ArrayLike) -> FloatArray:
     return share
 
 
+def bootstrap_interval(values: ArrayLike, num_samples: int = 2000) -> tuple[float, float]:
+    """Return the 95 % interval of the mean of some values, by drawing them again with replacement; the seed is fixed.
+
+    >>> bootstrap_interval([0.5, 0.5, 0.5])
+    (0.5, 0.5)
+    """
+    observed = np.asarray(values, dtype=np.float64)
+    means = np.random.default_rng(0).choice(observed, (num_samples, len(observed))).mean(axis=1)
+    low, high = np.percentile(means, [2.5, 97.5]).tolist()
+    return low, high
+
+
 def bayesian_signed_rank(
     differences: ArrayLike, rope: float, num_samples: int = 50_000, prior_weight: float = 0.5
 ) -> Probabilities:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from de_gym.evaluation.protocol import PROTOCOLS
 from de_gym.evaluation.result_files import StoredRuns, add_runs
 from de_gym.evaluation.table import to_markdown
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
 PROTOCOL = PROTOCOLS["paper-cec13-10d"]
 STUDIES = {
     "controller": {"random": "nothing learned", "quick-10d": "the default"},
@@ -101,31 +102,44 @@ def test_a_ranking_has_the_paper_s_scores_beside_ours(folder):
         score_tables.algorithms_table(PROTOCOL, "mien")
 
 
-def test_the_command_writes_reports_and_replaces_only_its_section(folder, tmp_path, monkeypatch):
+def test_the_command_writes_reports_and_replaces_only_its_sections(folder, tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(published, "write_report", lambda results, place, **_: written.append((results, place)))
     readme = tmp_path / "README.md"
-    readme.write_text(f"before\n{published.BEGIN}\nold\n{published.END}\nafter\n")
-    assert published.main(published.PublishedConfig(readme, tmp_path / "scores.png", tmp_path / "out")) == 0
+    readme.write_text("before\n<!-- scores-10: begin -->\nold\n<!-- scores-10: end -->\nafter\n")
+    assert published.main(published.PublishedConfig(tmp_path, tmp_path / "out")) == 0
     text = readme.read_text()
-    assert text.startswith(f"before\n{published.BEGIN}\n")
-    assert text.endswith(f"{published.END}\nafter\n")
+    assert text.startswith("before\n<!-- scores-10: begin -->\n| controller |")
+    assert text.endswith("<!-- scores-10: end -->\nafter\n")
     assert "old" not in text
+    assert (tmp_path / ".github" / "images" / "ladder.png").exists()
     page = (tmp_path / "out" / "results.md").read_text()
     assert "## CEC 2013, 10 dimensions, 100,000 evaluations" in page
     assert "| f21 | 2.35E+02 (9.04E+01) |" in page
     assert [(place.name, len(results.methods)) for results, place in written] == [("paper-cec13-10d", 5)]
 
 
-def test_a_readme_without_the_section_is_refused_in_one_sentence(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(published, "write_report", lambda *_, **__: None)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nothing here", "has no section such as"),
+        ("<!-- laddder: begin --> <!-- laddder: end -->", "must be one of .*, ladder, .*; got laddder"),
+    ],
+)
+def test_a_page_without_a_known_section_is_refused_in_one_sentence(text, message, tmp_path, capsys):
     readme = tmp_path / "README.md"
-    readme.write_text("nothing here\n")
-    assert published.main(published.PublishedConfig(readme=readme, out=tmp_path / "out")) == 1
-    assert "has no section between" in capsys.readouterr().err
-    assert readme.read_text() == "nothing here\n"
+    readme.write_text(text)
+    assert published.main(published.PublishedConfig(tmp_path, reports=False)) == 1
+    assert re.search(message, capsys.readouterr().err)
+    assert readme.read_text() == text
 
 
-def test_the_results_in_the_readme_follow_from_the_shipped_files():
-    text = README.read_text(encoding="utf-8")
-    assert published.replace_section(text, published.readme_section()) == text
+@pytest.mark.parametrize("page", published.PAGES, ids=str)
+def test_every_number_of_a_page_follows_from_the_shipped_files(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert published.rewritten(text) == text
+
+
+def test_every_section_is_on_some_page():
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in published.PAGES)
+    assert {match["name"] for match in published.SECTION.finditer(text)} == set(published.SECTIONS)

@@ -15,18 +15,19 @@ from de_gym.evaluation.comparison import Z_LIMIT, compare
 from de_gym.evaluation.comparison_tables import errors_table, paper_table, ranking_table, records_table
 from de_gym.evaluation.figures import DARK, score_bars
 from de_gym.evaluation.page import Picture, report_html
-from de_gym.evaluation.protocol import Protocol
+from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.report import headline_sentences, write_report
-from de_gym.evaluation.results import MethodResults, Results
+from de_gym.evaluation.results import MethodResults, Results, shipped_results
 from de_gym.evaluation.table import to_csv
+from de_gym.optimizers import PAPER_METHODS
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = ["quic", "gpu", "background-networking", "component-update", "sync"]
 FLAGS = ["--headless", "--no-sandbox", "--no-first-run", *(f"--disable-{feature}" for feature in QUIET)]
 FLAGS += ["--enable-logging=stderr", "--virtual-time-budget=5000", "--dump-dom"]
 
-# Runs inside the page: records errors from the start, then sorts the first table, looks at every picture and at
-# everything that was loaded, and leaves what it saw as JSON in the document.
+# Runs inside the page: records errors from the start, then sorts a table, reads a curve under the pointer, hides a
+# method, goes to a function's page, looks at everything that was loaded, and leaves what it saw in the document.
 LISTENER = """<script>
 const seen = {errors: []};
 addEventListener("error", (event) => seen.errors.push(String(event.message)));
@@ -36,16 +37,41 @@ PROBE = """<script>addEventListener("load", () => {
   const table = document.querySelector("table.sortable");
   const column = (place) => [...table.tBodies[0].rows].map((row) => row.cells[place].dataset.value);
   const click = (place) => { table.tHead.rows[0].cells[place].firstElementChild.click(); return column(place); };
+  const curves = () => document.querySelectorAll("#runtimes path").length;
+  const firsts = (rows) => [...rows].filter((row) => row.offsetHeight).map((row) => row.cells[0].textContent);
+  const point = () => {
+    const box = document.querySelector("#runtimes svg").getBoundingClientRect();
+    const place = {clientX: box.right - 7, clientY: box.top + 50, bubbles: true};
+    document.querySelector("#runtimes svg").dispatchEvent(new PointerEvent("pointermove", place));
+    return [...document.querySelectorAll("#runtimes .tip div")].map((row) => row.textContent);
+  };
+  const state = () => ({
+    curves: curves(), dots: document.querySelectorAll("#runs circle").length,
+    ranked: firsts(table.tBodies[0].rows), cells: firsts(document.querySelectorAll("#figures tbody tr")),
+  });
   Object.assign(seen, {
     before: column(0), names: click(0), scores: click(1), reversed: click(1),
     arrow: table.tHead.rows[0].cells[1].getAttribute("aria-sort"),
     pictures: [...document.images].map((image) => image.naturalWidth),
-    requests: performance.getEntriesByType("resource").map((entry) => entry.name.slice(0, 60)),
+    tip: point(), all: state(), panels: document.querySelectorAll("#overview svg").length,
   });
-  const result = document.createElement("pre");
-  result.id = "probe";
-  result.textContent = JSON.stringify(seen);
-  document.body.append(result);
+  document.querySelector('nav button[data-method="random"]').click();
+  seen.without = state();
+  document.querySelector("nav .all").click();
+  seen.again = state();
+  document.getElementById("next").click();
+  seen.next = document.getElementById("function").value;
+  location.hash = "#f30";
+  setTimeout(() => {
+    seen.address = document.getElementById("function").value;
+    seen.mean = document.querySelector("#figures tbody tr").cells[1].textContent;
+    seen.wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    seen.requests = performance.getEntriesByType("resource").map((entry) => entry.name.slice(0, 60));
+    const result = document.createElement("pre");
+    result.id = "probe";
+    result.textContent = JSON.stringify(seen);
+    document.body.append(result);
+  }, 300);
 });</script>"""
 
 
@@ -197,6 +223,25 @@ def test_the_same_results_give_the_same_page(comparison):
     assert score_bars(comparison) != score_bars(comparison, DARK)
 
 
+def test_each_bar_has_its_own_number_at_its_root_and_the_paper_s_apart(comparison):
+    page = report_html(comparison, [], [], "")
+    for method in comparison.ranking:
+        score, printed = comparison.scores[method.name], comparison.paper_scores.get(method.name)
+        beside = "" if printed is None else f"paper {printed:.2f}"
+        row = re.search(rf'data-label="{re.escape(method.label)}">(.*?)</div>', page).group(1)
+        assert f'<b>{score:.2f}</b><span class="track">' in row
+        assert row.endswith(f"<small>{beside}</small>")
+
+
+def test_text_in_the_data_cannot_end_its_script():
+    protocol = Protocol("cec2017", 10, (1, 3), num_runs=4)
+    method = MethodResults("</script><b>", np.array([[3.0, 1.0, 2.0, 4.0]] * 2))
+    page = report_html(compare(Results(protocol, (method,), reference="</script><b>")), [], [], "")
+    data = re.search(r'id="data">(.*?)</script>', page, re.DOTALL).group(1)
+    assert json.loads(data)["methods"][0]["label"] == "</script><b>"
+    assert json.loads(data)["errors"]["</script><b>"][0] == [1.0, 2.0, 3.0, 4.0]
+
+
 def test_page_is_well_formed_escaped_and_refers_to_nothing_outside(report):
     text = report.read_text()
     assert "python &lt;evaluate&gt;.py" in text
@@ -218,22 +263,72 @@ def test_page_is_well_formed_escaped_and_refers_to_nothing_outside(report):
     assert parser.stack == []
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium or Chrome on this machine")
-def test_page_works_in_a_real_browser_without_network_or_errors(report, tmp_path):
-    page = tmp_path / "probed.html"
+@pytest.fixture(scope="module")
+def seen(report, tmp_path_factory):
+    """Return what the probe saw in a browser."""
+    if CHROMIUM is None:
+        pytest.skip("no Chromium or Chrome on this machine")
+    folder = tmp_path_factory.mktemp("browser")
+    page = folder / "probed.html"
     page.write_text(report.read_text().replace("<head>", f"<head>{LISTENER}").replace("</main>", f"</main>{PROBE}"))
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", page.as_uri()]
+    command = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", page.as_uri()]
     run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     match = re.search(r'<pre id="probe">(.*?)</pre>', run.stdout, re.DOTALL)
     assert match, run.stderr[-2000:]
-    seen = json.loads(match.group(1).replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
-    assert seen["errors"] == []
     assert "CONSOLE" not in run.stderr
+    return json.loads(match.group(1).replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
+
+
+def test_page_works_in_a_real_browser_without_network_or_errors(seen):
+    assert seen["errors"] == []
     assert [name for name in seen["requests"] if not name.startswith("data:")] == []
-    assert len(seen["pictures"]) == 4
+    assert len(seen["pictures"]) == 1
     assert min(seen["pictures"]) > 300
+    assert seen["wide"] <= 0
+
+
+def test_headings_sort_in_a_real_browser(seen):
     assert seen["names"] == sorted(seen["before"], key=str.lower) != seen["before"]
     scores = [float(score) for score in seen["scores"]]
     assert scores == sorted(scores)
     assert [float(score) for score in seen["reversed"]] == sorted(scores, reverse=True)
     assert seen["arrow"] == "descending"
+
+
+def test_a_method_can_be_switched_off_and_on_in_a_real_browser(seen):
+    assert seen["all"]["curves"] == 3  # of the methods whose convergence is known
+    assert seen["all"]["dots"] == 6 * 11
+    assert seen["without"]["curves"] == 2
+    assert seen["without"]["dots"] == 5 * 11
+    for rows in ("ranked", "cells"):
+        assert [name for name in seen["all"][rows] if name != "random"] == seen["without"][rows]
+    assert seen["again"] == seen["all"]
+
+
+def test_the_pointer_reads_all_curves_in_a_real_browser(seen, sample_results):
+    results = sample_results(Protocol("cec2017", 10, (1, 5, 11, 30), num_runs=11))
+    shares = {method.label: method.curves.shares.mean(axis=0)[-1] for method in results.methods if method.curves}
+    assert seen["tip"][0] == "evaluations / dimension: 10000"
+    told = {line.rsplit(maxsplit=1)[0]: float(line.rsplit(maxsplit=1)[1]) for line in seen["tip"][1:]}
+    assert told == {label: pytest.approx(share, rel=6e-3) for label, share in shares.items()}
+
+
+def test_every_function_has_a_page_in_a_real_browser(seen, sample_results):
+    results = sample_results(Protocol("cec2017", 10, (1, 5, 11, 30), num_runs=11))
+    assert seen["panels"] == 4
+    assert (seen["next"], seen["address"]) == ("f5 (F4)", "f30 (F29)")
+    assert float(seen["mean"]) == pytest.approx(results["learned"].summary.mean[-1], rel=5e-3)
+
+
+def test_a_page_of_all_stored_methods_stays_small(tmp_path):
+    stored = shipped_results(PROTOCOLS["small-cec17-10d"])
+    results = Results(PROTOCOLS["small-cec17-10d"], tuple(stored), reference="adaptive")
+    page = report_html(compare(results), [], [], "")
+    assert len(page.encode()) < 2_500_000
+
+
+def test_stored_methods_have_curves_beside_those_that_were_run():
+    stored = {method.name: method for method in shipped_results(PROTOCOLS["small-cec17-10d"])}
+    assert all(stored[name].curves is not None for name in (*PAPER_METHODS, "l-srtde", "random"))
+    medians = stored["jso"].curves.quartiles[1]
+    assert np.all(np.diff(medians[:, np.isfinite(medians).all(axis=0)], axis=1) <= 0.0)

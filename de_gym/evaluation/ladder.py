@@ -1,0 +1,114 @@
+"""The ladder: every stored method in one comparison per number of coordinates and budget, on CEC'17."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from de_gym.evaluation.comparison import shared_place
+from de_gym.evaluation.held_out_tables import method_title
+from de_gym.evaluation.protocol import PROTOCOLS, Protocol
+from de_gym.evaluation.result_files import RESULTS
+from de_gym.evaluation.results import equal_runs, shipped_results
+from de_gym.evaluation.statistics import bootstrap_interval, performance_scores
+from de_gym.evaluation.table import Cell, Table, table
+
+LADDERS = (
+    "small-cec17-10d",
+    "small-cec17-30d",
+    "small-cec17-50d",
+    "ladder-cec17-10d",
+    "ladder-cec17-30d",
+    "ladder-cec17-50d",
+)
+"""Protocols of the ladder, those that have no results yet included."""
+
+LEFT_OUT = ("jso-lde-paper",)
+"""A second setting of an algorithm would count twice for all that it beats."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A method under one protocol.
+
+    Attributes:
+        score: Its average performance score: the mean number of methods that are significantly better.
+        interval: The score's 95 % interval, bootstrapped over the functions.
+        place: Its place by score, with an equals sign where it is shared.
+    """
+
+    score: float
+    interval: tuple[float, float]
+    place: str
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """All methods under one protocol, by name."""
+
+    protocol: Protocol
+    rungs: dict[str, Rung]
+
+    @property
+    def title(self) -> str:
+        """Coordinates and budget, as in ``n = 10, 250 n``."""
+        return f"n = {self.protocol.dimension}, {self.protocol.budget // self.protocol.dimension:,} n"
+
+
+def stored_ladders(names: Sequence[str] = LADDERS) -> list[Ladder]:
+    """Return the ladder of every named protocol that has results."""
+    ladders = [make_ladder(PROTOCOLS[name]) for name in names]
+    return [ladder for ladder in ladders if ladder.rungs]
+
+
+def make_ladder(protocol: Protocol) -> Ladder:
+    """Return the comparison of all methods that come with the package under a protocol."""
+    stored = [method for method in shipped_results(protocol, [RESULTS]) if method.name not in LEFT_OUT]
+    if len(stored) < 2:
+        return Ladder(protocol, {})
+    methods = equal_runs(stored, protocol.num_runs)
+    by_function = performance_scores([method.errors for method in methods])
+    scores = by_function.mean(axis=1).tolist()
+    rungs = {
+        method.name: Rung(score, bootstrap_interval(row), shared_place(score, scores))
+        for method, score, row in zip(methods, scores, by_function, strict=True)
+    }
+    return Ladder(protocol, rungs)
+
+
+def ladder_table(ladders: Sequence[Ladder]) -> Table:
+    """Return one row per method: score, interval and place under every protocol, the best on average on top."""
+    rows = []
+    for name in _by_mean_place(ladders):
+        rungs = [ladder.rungs.get(name) for ladder in ladders]
+        rows.append([Cell(method_title(name)), *(_cell(rung) for rung in rungs)])
+    return table(["method", *(f"{ladder.title}, of {len(ladder.rungs)}" for ladder in ladders)], rows)
+
+
+def place_sentence(ladders: Sequence[Ladder], name: str) -> str:
+    """Return a method's places in words."""
+    places = [
+        f"{ladder.rungs[name].place} of {len(ladder.rungs)} at {ladder.title}"
+        for ladder in ladders
+        if name in ladder.rungs
+    ]
+    return f"Places of `{name}` on CEC'17, by average performance score: {'; '.join(places)}."
+
+
+def _by_mean_place(ladders: Sequence[Ladder]) -> list[str]:
+    """Return the names by their mean share of the ladder above them; fewer columns count as much as more."""
+    shares: dict[str, list[float]] = {}
+    for ladder in ladders:
+        for name, rung in ladder.rungs.items():
+            above = sum(other.score < rung.score for other in ladder.rungs.values())
+            shares.setdefault(name, []).append(above / len(ladder.rungs))
+    return sorted(shares, key=lambda name: float(np.mean(shares[name])))
+
+
+def _cell(rung: Rung | None) -> Cell:
+    if rung is None:
+        return Cell("")
+    low, high = rung.interval
+    return Cell(f"{rung.score:.2f}", rung.score, strong=rung.place == "1", note=f"{low:.2f}-{high:.2f}; {rung.place}")
