@@ -26,6 +26,7 @@ from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.result_files import RESULTS
 from de_gym.evaluation.runner import Chunk, run_chunk
 from de_gym.evaluation.store import ChunkKey
+from de_gym.problems import make_suite
 
 HELD_OUT_FILE = RESULTS / "held-out.npz"
 """The raw errors that come with the package."""
@@ -101,8 +102,9 @@ def write_held_out(content: HeldOutErrors, path: Path) -> None:
 
 def cell_chunks(method: OptimizerMethod, protocol: Protocol) -> Iterator[Chunk]:
     """Yield one piece of work per problem: all its runs."""
+    suite = make_suite(protocol.suite, protocol.dimension, protocol.functions)
     for number in protocol.functions:
-        yield Chunk(ChunkKey(number, 0, protocol.num_runs, method.name), method, protocol)
+        yield Chunk(ChunkKey(number, 0, protocol.num_runs, method.name), method, protocol, suite[number])
 
 
 def cell_errors(method: OptimizerMethod, protocol: Protocol, jobs: int) -> FloatArray:
