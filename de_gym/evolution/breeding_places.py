@@ -63,7 +63,7 @@ class BreedingPlaces(NamedTuple):
         numbers: See there.
         rows: See there.
         move: See there.
-        positions: Of top, front and pool, shape (3, C, D).
+        positions: Of top and front, shape (2, C, D).
         axes: Shape (D, D).
         low: Lower bounds, shape (D,).
         high: Upper bounds, shape (D,).

@@ -128,7 +128,7 @@ def start(
     memory[:, MAIN], memory[:, SPARSE] = MAIN_RATE, SPARSE_RATE
     state = TwoPopulations(
         runs=runs,
-        positions=np.zeros((num_runs, 3, capacity, dimension)),
+        positions=np.zeros((num_runs, 2, capacity, dimension)),
         rows=np.zeros((num_runs, 2, capacity), np.int64),
         fitness=np.zeros((num_runs, 3, capacity)),
         ranking=np.zeros((num_runs, capacity), np.int64),

@@ -20,13 +20,13 @@ from de_gym.evolution.top_and_front import (
     RunPlaces,
     Trials,
     TwoPopulations,
-    copy_point,
     locate_run,
     plan_size,
 )
 from de_gym.machine.compiling import inlined, shared
 from de_gym.machine.lanes import pointer_to
 from de_gym.machine.ordering import rank_by_fitness
+from de_gym.machine.selection import copy_row
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
@@ -64,13 +64,12 @@ def select_run(index: int, state: TwoPopulations, parameter: Run, trials: Trials
 
 @inlined
 def _admit(run: Run, points: Pointer[float], trial: int, value: float, places: RunPlaces) -> None:
-    """Let a success take the next slot of front, and a row of the pool."""
-    slot, row = run.cursor, run.pool_size
-    copy_point(points, trial, places.front, places.front_rows[slot], places.dimension)
-    copy_point(points, trial, places.pool, row, places.dimension)
-    places.front_fitness[slot] = places.pool_fitness[row] = value
+    """Let a success take the next slot of front, and be counted in the pool."""
+    slot, dimension = run.cursor, places.dimension
+    copy_row(points, trial * dimension, places.front, places.front_rows[slot] * dimension, dimension)
+    places.front_fitness[slot] = places.pool_fitness[run.pool_size] = value
     run.cursor = slot + 1 if slot + 1 < run.size else 0
-    run.pool_size = row + 1
+    run.pool_size += 1
 
 
 @shared
@@ -88,10 +87,11 @@ def _end_generation(index: int, state: TwoPopulations, parameter: Run) -> None:
     next_size = plan_size(run, parameter.size_factor)
     order = rank_by_fitness(state.fitness[index, POOL, : run.pool_size])
     places = locate_run(index, state)
-    _rank_front(run, order, places)
+    first_slot = (run.cursor - run.pool_size) % run.size
+    _rank_front(run.size, first_slot, order, places)
+    _update_top(run.size, next_size, first_slot, order, places)
     if next_size < run.size:
         _shrink_front(run.size, next_size, places)
-    _update_top(next_size, order, places)
     run.size, run.cursor = next_size, run.cursor % next_size
     run.part, run.num_made, run.num_sparse, run.pool_size = 0, 0, 0, 0
     run.generation += 1
@@ -149,10 +149,9 @@ def _share_of_sparse(run: Run, successes: RunArray) -> float:
 
 
 @inlined
-def _rank_front(run: Run, order: IntArray, places: RunPlaces) -> None:
+def _rank_front(size: int, first_slot: int, order: IntArray, places: RunPlaces) -> None:
     """Merge the slots that kept their individual, in their old order, with those of the pool, whose order is given."""
-    size, num_successes = run.size, len(order)
-    first_slot = (run.cursor - num_successes) % size
+    num_successes = len(order)
     merged, taken, rank = np.empty(size, np.int64), 0, 0
     for old_rank in range(size):
         slot = places.ranking[old_rank]
@@ -188,9 +187,9 @@ def _shrink_front(size: int, next_size: int, places: RunPlaces) -> None:
 
 
 @inlined
-def _update_top(next_size: int, order: IntArray, places: RunPlaces) -> None:
+def _update_top(size: int, next_size: int, first_slot: int, order: IntArray, places: RunPlaces) -> None:
     """Keep the best of top and pool; where values are equal, the older individual is the better one."""
-    fitness, offered, rows = places.top_fitness, places.pool_fitness, places.top_rows
+    fitness, offered, rows, dimension = places.top_fitness, places.pool_fitness, places.top_rows, places.dimension
     num_kept, num_entering = 0, 0
     while num_kept + num_entering < next_size:
         if num_entering < len(order) and offered[order[num_entering]] < fitness[num_kept]:
@@ -201,7 +200,9 @@ def _update_top(next_size: int, order: IntArray, places: RunPlaces) -> None:
     freed = np.empty(num_entering, np.int64)
     for k in range(num_entering):
         freed[k] = rows[num_kept + k]
-        copy_point(places.pool, order[k], places.top, freed[k], places.dimension)
+        # No slot of front is taken twice in a generation, so whoever is in the pool still is in front.
+        row = places.front_rows[(first_slot + order[k]) % size]
+        copy_row(places.front, row * dimension, places.top, freed[k] * dimension, dimension)
     rank = next_size - 1
     while num_entering > 0:
         if num_kept > 0 and fitness[num_kept - 1] > offered[order[num_entering - 1]]:

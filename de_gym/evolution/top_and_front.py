@@ -22,7 +22,7 @@ from de_gym.machine.lanes import moved, pointer_to
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
 
-# Second index within ``positions`` and ``fitness``; ``rows`` has the first two only.
+# Second index within ``fitness``; ``positions`` and ``rows`` have the first two only.
 TOP, FRONT, POOL = range(3)
 
 # Second index within ``memory``: crossover rates of L-SRTDE, and of the trials that change few coordinates.
@@ -81,15 +81,15 @@ class TwoPopulations(NamedTuple):
     """Everything that R runs remember from one generation to the next; the runs are the first axis of every array.
 
     Individuals stay in their rows. Rank k of top is row ``rows[r, TOP, k]``; slot s of front is ``rows[r, FRONT, s]``;
-    the pool fills its rows one after another.
+    the pool are the slots of front that were taken in this generation, in turn, none of them twice.
 
     Attributes:
         runs: The numbers of each run, dtype ``RUN``, shape (R,).
-        positions: Rows of top, front and pool, shape (R, 3, C, D).
+        positions: Rows of top and of front, shape (R, 2, C, D).
         rows: Row of each rank of top and of each slot of front, shape (R, 2, C).
-        fitness: Value of each rank of top, ascending, each slot of front and each row of the pool, shape (R, 3, C).
+        fitness: Value of each rank of top, ascending, each slot of front and each success of the pool, shape (R, 3, C).
         ranking: Slot of front of each rank, best first, when the generation began, shape (R, C).
-        successes: What is known of each row of the pool, dtype ``SUCCESS``, shape (R, C).
+        successes: What is known of each success of the pool, dtype ``SUCCESS``, shape (R, C).
         memory: Crossover rates to draw around, main and sparse, shape (R, 2, MEMORY_SIZE).
         basis: Orthonormal axes of top in units of the box, one per row, shape (R, D, D).
     """
@@ -130,12 +130,11 @@ class RunPlaces(NamedTuple):
         dimension: Number of coordinates, D.
         top: Positions of top by row, shape (C, D).
         front: Positions of front by row, shape (C, D).
-        pool: Positions of the pool by row, shape (C, D).
         top_rows: Row of each rank of top.
         front_rows: Row of each slot of front.
         top_fitness: Value of each rank of top.
         front_fitness: Value of each slot of front.
-        pool_fitness: Value of each row of the pool.
+        pool_fitness: Value of each success of the pool.
         ranking: Slot of front of each rank.
         memory: Crossover rates, shape (2, MEMORY_SIZE).
         axes: Shape (D, D).
@@ -145,7 +144,6 @@ class RunPlaces(NamedTuple):
     dimension: int
     top: Pointer[float]
     front: Pointer[float]
-    pool: Pointer[float]
     top_rows: Pointer[int]
     front_rows: Pointer[int]
     top_fitness: Pointer[float]
@@ -165,9 +163,8 @@ def locate_run(index: int, state: TwoPopulations) -> RunPlaces:
     return RunPlaces(
         capacity,
         dimension,
-        moved(positions, (3 * index + TOP) * area),
-        moved(positions, (3 * index + FRONT) * area),
-        moved(positions, (3 * index + POOL) * area),
+        moved(positions, (2 * index + TOP) * area),
+        moved(positions, (2 * index + FRONT) * area),
         moved(rows, (2 * index + TOP) * capacity),
         moved(rows, (2 * index + FRONT) * capacity),
         moved(fitness, (3 * index + TOP) * capacity),
@@ -177,15 +174,6 @@ def locate_run(index: int, state: TwoPopulations) -> RunPlaces:
         moved(pointer_to(state.memory), 2 * index * MEMORY_SIZE),
         moved(pointer_to(state.basis), index * dimension * dimension),
     )
-
-
-@inlined
-def copy_point(
-    source: Pointer[float], source_row: int, target: Pointer[float], target_row: int, dimension: int
-) -> None:
-    """Copy one row of D numbers."""
-    for j in range(dimension):
-        target[target_row * dimension + j] = source[source_row * dimension + j]
 
 
 @compiled

@@ -286,3 +286,22 @@ def evaluate_programs(
                 for lane in range(end - first):
                     results[first + lane] = buffer[value_row * WIDTH + lane]
         run = next_run
+
+
+@compiled
+def evaluate_finite(points: FloatArray, instructions: IntArray, data: FloatArray, values: FloatArray) -> bool:
+    """Write the values (T,) of points (T, D) by a single program, unless a coordinate is infinite or not a number.
+
+    One call with few arrays: for few points of a cheap function arriving here costs as much as the work.
+
+    Returns:
+        Whether all coordinates are finite.
+    """
+    if not are_finite(points):
+        return False
+    starts, entries = np.zeros(2, np.int64), np.zeros((1, 2), np.int64)
+    starts[1] = len(points)
+    # With three axes, because the kernel is compiled anew for each number of them.
+    populations, fitness = points.reshape(1, -1, points.shape[1]), values.reshape(1, -1)
+    evaluate_programs(populations, starts, entries, instructions, data, fitness)
+    return True

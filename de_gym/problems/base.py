@@ -36,7 +36,7 @@ class Problem:
         name: str,
         lower: FloatArray,
         upper: FloatArray,
-        evaluator: Evaluator,
+        evaluator: Evaluator | ProgramEvaluator,
         *,
         suite: str | None = None,
         number: int | None = None,
@@ -57,6 +57,12 @@ class Problem:
     def program(self) -> ProgramArrays | None:
         """The function as the kernel reads it; None for a Python function."""
         return self.evaluator.arrays if isinstance(self.evaluator, ProgramEvaluator) else None
+
+    @property
+    def function(self) -> Evaluator:
+        """What maps points (P, D) to values (P,) where there is no program: the Python function."""
+        assert not isinstance(self.evaluator, ProgramEvaluator)
+        return self.evaluator
 
     @classmethod
     def from_function(
@@ -96,17 +102,23 @@ class Problem:
 
     def evaluate(self, points: ArrayLike) -> FloatArray:
         """Return the values of ``points``, shape (..., D), as an array of shape (...)."""
-        array = np.asarray(points, dtype=np.float64)
+        # For few points the steps around the kernel cost as much as the kernel, so none is taken without need.
+        array = points if type(points) is np.ndarray else np.asarray(points, dtype=np.float64)
         shape = array.shape
         if not shape or shape[-1] != self.dimension:
             raise ValueError(
                 f"Points of problem {self.name!r} must have {self.dimension} coordinates in their last axis, "
                 f"got shape {shape}."
             )
-        rows = as_kernel_array(array.reshape(-1, self.dimension))
-        if not are_finite(rows):
+        is_flat = len(shape) == 2
+        rows = as_kernel_array(array if is_flat else array.reshape(-1, self.dimension))
+        if isinstance(self.evaluator, ProgramEvaluator):
+            values = self.evaluator.evaluate_finite(rows)
+        else:
+            values = self.evaluator(rows) if are_finite(rows) else None
+        if values is None:
             raise ValueError(f"Points of problem {self.name!r} must be finite, got NaN or infinity.")
-        return self.evaluator(rows).reshape(shape[:-1])
+        return values if is_flat else values.reshape(shape[:-1])
 
     def __repr__(self) -> str:
         return f"Problem({self.name!r}, dimension={self.dimension}, optimum={self.optimum})"

@@ -133,7 +133,7 @@ class ProblemBatch:
     def _write_mixture(self, points: FloatArray, starts: IntArray, values: FloatArray) -> None:
         """Write the values where some problems are Python functions: those one by one, all others in one call."""
         if len(points) and self.problems.count(self.problems[0]) == len(self):
-            values[:] = self.problems[0].evaluator(points)
+            values[:] = self.problems[0].function(points)
             return
         runs_of: dict[Problem | None, list[int]] = {}
         for run, problem in enumerate(self.problems):
@@ -145,7 +145,7 @@ class ProblemBatch:
             if member is None:
                 values[rows] = self.take(np.array(runs)).evaluate_ragged(points[rows], np.append(0, counts.cumsum()))
             elif rows.size:
-                values[rows] = member.evaluator(points[rows])
+                values[rows] = member.function(points[rows])
 
     def __reduce__(self) -> tuple[Callable[[Iterable[Problem]], ProblemBatch], tuple[tuple[Problem, ...]]]:
         return ProblemBatch, (self.problems,)

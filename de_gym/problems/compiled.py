@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 
-from de_gym.arrays import FloatArray, IntArray
-from de_gym.machine.kernel import evaluate_programs
+from de_gym.arrays import FloatArray
+from de_gym.machine.kernel import evaluate_finite
 from de_gym.problems.programs import Program, ProgramArrays
 
 FLOAT64 = np.dtype(np.float64)
-_FIRST_ENTRY = np.zeros((1, 2), dtype=np.int64)
 
 
 class ProgramEvaluator:
@@ -26,13 +25,14 @@ class ProgramEvaluator:
         """The program as the kernel reads it."""
         return self._write_program().arrays()
 
-    def __call__(self, points: FloatArray) -> FloatArray:
-        """Return the values (P,) of points (P, D), which must be as ``as_kernel_array`` returns them; NaN as +inf."""
+    def evaluate_finite(self, points: FloatArray) -> FloatArray | None:
+        """Return the values (P,) of points (P, D), which must be as ``as_kernel_array`` returns them; NaN as +inf.
+
+        None where a coordinate is infinite or not a number.
+        """
         values = np.empty(len(points))
-        # With three axes, as batches have them, because the kernel is compiled anew for each number of axes.
-        populations, fitness = points[np.newaxis], values[np.newaxis]
-        evaluate_programs(populations, _whole_run(len(points)), _FIRST_ENTRY, *self.arrays, fitness)
-        return values
+        instructions, data = self.arrays
+        return values if evaluate_finite(points, instructions, data, values) else None
 
 
 def as_kernel_array(points: FloatArray) -> FloatArray:
@@ -40,9 +40,3 @@ def as_kernel_array(points: FloatArray) -> FloatArray:
     if type(points) is not np.ndarray or points.dtype is not FLOAT64 or not points.flags.carray:
         return np.array(points, dtype=np.float64, order="C")
     return points
-
-
-@lru_cache(maxsize=64)
-def _whole_run(num_points: int) -> IntArray:
-    """Return the beginning and the end of a single run's points."""
-    return np.array([0, num_points])

@@ -538,7 +538,7 @@ class TestRuns:
     @pytest.mark.parametrize("chosen", [{}, dict.fromkeys(NAMES, 0.7)])
     def test_python_functions_give_the_same_runs_as_compiled_ones(self, suite, chosen):
         problem = suite[10]
-        plain = function(problem.evaluator, -100.0, 100.0, 10)
+        plain = function(problem.evaluate, -100.0, 100.0, 10)
         compiled, apart = ProblemBatch([problem] * 3), ProblemBatch([plain] * 3)
         assert apart.programs is None
         numbers, one, other = residuals(3, **chosen), begin(compiled, 3_000, 50), begin(apart, 3_000, 50)
@@ -552,7 +552,7 @@ class TestRuns:
 
         def count(points):
             counted.append(len(points))
-            return suite[6].evaluator(points)
+            return suite[6].evaluate(points)
 
         problems = ProblemBatch([function(count, -100.0, 100.0, 10)])
         state = run_to_end(begin(problems, budget, min(budget, 60)), problems)
@@ -594,7 +594,7 @@ class TestRuns:
         seen = [np.inf]
 
         def remember(points):
-            values = suite[8].evaluator(points)
+            values = suite[8].evaluate(points)
             seen.append(values.min())
             return values
 

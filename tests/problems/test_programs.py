@@ -16,7 +16,9 @@ from de_gym.problems.programs import LANDSCAPES, Program, join_programs
 
 def run(program: Program, points: FloatArray) -> FloatArray:
     """Return the values of points (P, D)."""
-    return ProgramEvaluator(lambda: program)(as_kernel_array(points))
+    values = ProgramEvaluator(lambda: program).evaluate_finite(as_kernel_array(points))
+    assert values is not None
+    return values
 
 
 def landscape(name: str, points: FloatArray, **options: float) -> FloatArray:
