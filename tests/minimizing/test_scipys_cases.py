@@ -299,3 +299,20 @@ def test_noise_makes_the_mean_the_better_answer():
         errors.append([np.sum((point - 0.5) ** 2) for point in (result.x, result.population_mean)])
     best, mean = np.mean(errors, axis=0)
     assert mean < 0.5 * best
+
+
+def test_polishing_meets_equalities_that_the_search_missed():
+    spheres = NonlinearConstraint(lambda x: [x @ x, x[0] * x[1] * x[2]], [3.0, 1.0], [3.0, 1.0])
+    options = {"constraints": spheres, "method": "jade", "max_evaluations": 1500, "seed": 0}
+    assert not minimize(lambda x: float(x[0]), [(-2, 2)] * 3, **options).success
+    result = minimize(lambda x: float(x[0]), [(-2, 2)] * 3, polish=True, **options)
+    assert result.success
+    assert result.maxcv <= 1e-6
+    assert np.isfinite(result.fun)
+
+
+def test_no_value_of_an_infeasible_point_is_returned():
+    never = NonlinearConstraint(lambda x: x[0] ** 2 + 1.0, 0.0, 0.0)
+    result = solve(rosen, [(-2, 2)] * 2, 600, constraints=never, polish=True)
+    assert result.fun == np.inf
+    assert not result.success
