@@ -67,7 +67,7 @@ class Evaluations(Tally):
                 self.last_value = value
                 number = merit(value, violation) if self._constraints else value
                 merits.append(number)
-                self.note(point, value, violation, number)
+                self.note(point, value if violation == 0.0 else math.inf, violation, number)
                 if self._deadline is not None and time.monotonic() > self._deadline:
                     raise TimeIsUp
         finally:

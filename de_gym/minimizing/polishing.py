@@ -49,9 +49,12 @@ def reserved_for_polishing(max_evaluations: int, num_coordinates: int) -> int:
 def polish(
     evaluations: Evaluations, space: SearchSpace, constraints: Constraints, method: str, max_evaluations: int
 ) -> None:
-    """Search from the best point along the coordinates that are neither fixed nor whole numbers."""
+    """Search from the best point along the coordinates that are neither fixed nor whole numbers.
+
+    Where no feasible point is known it begins at the least violation: equalities are often met here for the first time.
+    """
     moving = space.free[~space.integral[space.free]]
-    if not len(moving) or not np.isfinite(evaluations.best_value):
+    if not len(moving) or not (np.isfinite(evaluations.best_value) or evaluations.best_violation > 0.0):
         return
     lower, upper, best = space.lower[moving], space.upper[moving], evaluations.best_point.copy()
 

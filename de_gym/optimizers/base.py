@@ -227,7 +227,9 @@ def _note_values(
                 leader = trial
         if values[leader] < runs[run]["best_fitness"] or runs[run]["evaluations"] == 0:
             runs[run]["best_fitness"] = values[leader]
-            best_position[run] = points[leader]
+            # Not the row at once, whose check of shapes takes numba ten times as long to compile as all of this.
+            for coordinate in range(points.shape[1]):
+                best_position[run, coordinate] = points[leader, coordinate]
         runs[run]["evaluations"] += end - begin
 
 
