@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from .collapse import CollapseError
     from .export import export_controller
     from .policies import UnitBoxLstmPolicy
-    from .reinforce import RecurrentREINFORCE
+    from .reinforce import PAPER_RECIPE, RecurrentREINFORCE
     from .stacking import StackedVecEnv
     from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 __all__ = [
+    "PAPER_RECIPE",
     "CollapseError",
     "GymnasiumVecEnv",
     "RecurrentPPO",
@@ -28,6 +29,7 @@ __all__ = [
 
 # Loaded when first asked for: processes that only measure controllers need no torch.
 _MODULES = {
+    "PAPER_RECIPE": ".reinforce",
     "CollapseError": ".collapse",
     "GymnasiumVecEnv": ".vec_env",
     "RecurrentPPO": "sb3_contrib",
