@@ -12,11 +12,12 @@ if TYPE_CHECKING:
     from .evolution_strategy import EvolutionStrategy
     from .export import export_controller
     from .policies import UnitBoxLstmPolicy
-    from .reinforce import RecurrentREINFORCE
+    from .reinforce import PAPER_RECIPE, RecurrentREINFORCE
     from .stacking import StackedVecEnv
     from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 __all__ = [
+    "PAPER_RECIPE",
     "CollapseError",
     "EvolutionStrategy",
     "GymnasiumVecEnv",
@@ -30,6 +31,7 @@ __all__ = [
 
 # Loaded when first asked for: processes that only measure controllers need no torch.
 _MODULES = {
+    "PAPER_RECIPE": ".reinforce",
     "CollapseError": ".collapse",
     "EvolutionStrategy": ".evolution_strategy",
     "GymnasiumVecEnv": ".vec_env",

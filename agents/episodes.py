@@ -68,7 +68,7 @@ def divide_by_group_deviations(centred: FloatArray, active: BoolArray, groups: I
     for group in np.unique(groups):
         runs = groups == group
         deviation = np.sqrt(np.mean(centred[:, runs][active[:, runs]] ** 2))
-        if deviation > 0.0:
+        if deviation != 0.0:  # a NaN must reach the update, which refuses it
             scaled[:, runs] = centred[:, runs] / deviation
     return scaled
 

@@ -48,7 +48,7 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
         lstm_hidden_size: int = 64,
         mean: MeanKind = "sigmoid",
         std: StdKind = "constant",
-        initial_std: float = 0.1,
+        initial_std: float = 0.2,
         num_knots: int | None = None,
         enable_critic_lstm: bool = False,
         optimizer_kwargs: dict[str, Any] | None = None,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -37,12 +39,18 @@ class Rollout:
     groups: IntArray  # the function of each run, (B,)
 
 
+PAPER_RECIPE: Mapping[str, Any] = MappingProxyType({"gamma": 1.0, "returns": "total", "baseline": "none"})
+"""Arguments of ``RecurrentREINFORCE`` that make it the paper's algorithm, which needs far more episodes."""
+
+
 class RecurrentREINFORCE(OnPolicyAlgorithm):
     """REINFORCE for LSTM policies: roll out one whole episode in every run, then take one gradient step.
 
     The objective is the mean over runs of sum_t w_t log pi(a_t | s_1 .. s_t), where w_t is the return (see
     ``returns`` and ``baseline``) and the log-probability is summed over the numbers of an action. With M functions
     of L runs each this is the paper's estimator divided by M, a constant that Adam removes.
+
+    The defaults learn; ``PAPER_RECIPE`` holds the paper's own.
 
     Every update draws from generators seeded by (seed, number of the update) alone. Training can therefore be
     stopped after any update and continued from weights, optimiser and counters, with identical results.
@@ -56,9 +64,9 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         env: GymEnv | str,
         learning_rate: float | Schedule = 0.005,
         *,
-        gamma: float = 1.0,
-        returns: ReturnKind = "total",
-        baseline: BaselineKind = "none",
+        gamma: float = 0.9,
+        returns: ReturnKind = "to_go",
+        baseline: BaselineKind = "standardised",
         back_propagation: Literal["full", "stored"] = "full",
         log_prob_of: Literal["sample", "clipped"] = "sample",
         max_grad_norm: float | None = 1.0,
@@ -79,10 +87,10 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             env: Environments that run in lockstep; ``info["function"]`` of a reset (and ``info["part"]`` of a
                 ``StackedVecEnv``) groups them for the baseline. In a ``WholeEpisodeVecEnv`` ended runs cost no restart.
             learning_rate: Step size of Adam.
-            gamma: Discount factor.
-            returns: "total", the whole episode's return for every step (paper), or "to_go".
-            baseline: "none" (paper); "function": the mean over the runs of the same function and step;
-                "standardised": the same, and divided by the function's standard deviation.
+            gamma: Discount factor; 1 in the paper.
+            returns: "to_go", the reward after a step, or "total", the whole episode's return for every step (paper).
+            baseline: "none" (paper); "function": the mean over the runs of the same function and step, or over all
+                runs whose function no other has; "standardised": the same, and divided by the group's deviation.
             back_propagation: "full" through all steps, or "stored": recorded states are constants (script).
             log_prob_of: The "sample" itself, or the "clipped" value that the environment sees (script; biased).
             max_grad_norm: Largest norm of the gradient; longer ones are scaled down. None: no limit.
@@ -128,6 +136,11 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             _init_setup_model=_init_setup_model,
             supported_action_spaces=(spaces.Box,),
         )
+        if baseline != "none" and self.env is not None and self.n_envs < 2:
+            raise ValueError(
+                f"`baseline` {baseline!r} compares the runs of an update with each other, so `env` must have at least "
+                f"2 of them (see `make_vec_env` or `WholeEpisodeVecEnv`), got {self.n_envs}; or choose 'none'."
+            )
 
     policy_aliases = {"UnitBoxLstmPolicy": UnitBoxLstmPolicy}  # noqa: RUF012  # the form SB3 asks for
 
@@ -255,12 +268,15 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
 
 
 def _group_numbers(functions: list[Any]) -> IntArray:
-    """Return a number for each run, equal for runs of the same function.
+    """Return a number for each run, equal for runs of the same function; those that stand alone are one group.
 
-    >>> _group_numbers(["f2", "f1", "f2"])
-    array([1, 0, 1])
+    >>> _group_numbers(["f2", "f1", "f2", "f1"]), _group_numbers(["f3", "f1", "f4", "f1"])
+    (array([1, 0, 1, 0]), array([3, 0, 3, 0]))
     """
-    return np.unique([str(function) for function in functions], return_inverse=True)[1].astype(np.int64)
+    names, numbers, counts = np.unique(
+        [str(function) for function in functions], return_inverse=True, return_counts=True
+    )
+    return np.where(counts[numbers] == 1, len(names), numbers).astype(np.int64)
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

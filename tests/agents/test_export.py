@@ -74,7 +74,7 @@ def test_samples_of_an_interpolating_controller_have_noise_at_every_rank():
     hidden, _ = policy.lstm_actor(torch.as_tensor(observations)[None])
     knots = torch.sigmoid(policy.action_net(hidden[0])).detach().numpy()[0]
     mean = np.concatenate([np.linspace(knots[0], knots[1], 5), np.linspace(knots[2], knots[3], 5)])
-    expected = mean + 0.1 * np.random.default_rng(5).standard_normal(10)
+    expected = mean + 0.2 * np.random.default_rng(5).standard_normal(10)
     np.testing.assert_allclose(controller(observations)[0], np.clip(expected, 0.0, 1.0), atol=1e-6)
     assert controller.population_size == 5
 

@@ -1,17 +1,18 @@
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
-from stable_baselines3.common.callbacks import CheckpointCallback, EvalCallback
+from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback, EvalCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecEnvWrapper
 from torch import nn
 
-from agents import CollapseError, RecurrentREINFORCE, UnitBoxLstmPolicy
+from agents import PAPER_RECIPE, CollapseError, GymnasiumVecEnv, RecurrentREINFORCE, UnitBoxLstmPolicy
 from agents.reinforce import Rollout
 
 
 def make_agent(env, **arguments):
-    options = {"seed": 0, "policy_kwargs": {"lstm_hidden_size": 8}} | arguments
+    options = {"seed": 0, "policy_kwargs": {"lstm_hidden_size": 8}, **PAPER_RECIPE} | arguments
     return RecurrentREINFORCE("UnitBoxLstmPolicy", env, **options)
 
 
@@ -76,7 +77,7 @@ def test_the_gradient_equals_finite_differences_of_the_objective(make_target_env
     def loss():
         hidden, _ = policy.lstm_actor(observations)
         mean = torch.sigmoid(policy.action_net(hidden))
-        deviation = torch.sigmoid(policy.std_net(hidden)) if std == "state" else torch.full_like(mean, 0.1)
+        deviation = torch.sigmoid(policy.std_net(hidden)) if std == "state" else torch.full_like(mean, 0.2)
         density = -0.5 * ((actions - mean) / deviation) ** 2 - deviation.log() - 0.5 * np.log(2 * np.pi)
         return -(weights * density.sum(dim=-1)).sum() / 3
 
@@ -200,7 +201,8 @@ def test_a_collapsed_policy_stops_with_a_sentence(make_target_env):
         agent.learn(10_000)
 
 
-def test_a_loss_that_is_not_finite_keeps_the_weights(make_target_env):
+@pytest.mark.parametrize("baseline", ["none", "function", "standardised"])
+def test_a_loss_that_is_not_finite_keeps_the_weights(make_target_env, baseline):
     class NanRewards(VecEnvWrapper):
         def reset(self):
             return self.venv.reset()
@@ -209,7 +211,7 @@ def test_a_loss_that_is_not_finite_keeps_the_weights(make_target_env):
             observations, rewards, dones, infos = self.venv.step_wait()
             return observations, np.full_like(rewards, np.nan), dones, infos
 
-    agent = make_agent(NanRewards(make_target_env(4)))
+    agent = make_agent(NanRewards(make_target_env(4)), baseline=baseline)
     before = parameters(agent)
     with pytest.raises(CollapseError, match="The update is not finite"):
         agent.learn(1)
@@ -266,3 +268,45 @@ def test_the_policy_is_the_documented_one(make_target_env):
     assert isinstance(policy, UnitBoxLstmPolicy)
     assert isinstance(policy.lstm_actor, nn.LSTM)
     assert policy.lstm_critic is None
+
+
+def episode_returns(agent, num_updates):
+    """Train and return the mean return of each update's episodes."""
+    returns = []
+
+    class Keep(BaseCallback):
+        def _on_step(self):
+            return True
+
+        def _on_rollout_end(self):
+            rollout = self.model._rollout
+            returns.append(np.where(rollout.active, rollout.rewards, 0.0).sum(axis=0).mean())
+
+    agent.learn(num_updates * agent.n_envs * 50, callback=Keep())
+    return returns
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_defaults_learn_to_control_a_run(seed):
+    env = gym.make_vec(
+        "de_gym:DEParamControl-v0",
+        num_envs=32,
+        vectorization_mode="vector_entry_point",
+        autoreset_mode="SAME_STEP",
+        functions=[1],
+        population_size=20,
+    )
+    returns = episode_returns(RecurrentREINFORCE("UnitBoxLstmPolicy", GymnasiumVecEnv(env), seed=seed), 40)
+    assert np.mean(returns[-6:]) > np.mean(returns[:6]) + 0.2
+
+
+def test_the_papers_recipe_has_a_name(make_target_env):
+    agent = make_agent(make_target_env(1))
+    assert (agent.gamma, agent.returns, agent.baseline) == (1.0, "total", "none")
+    agent.learn(5)
+
+
+def test_a_single_run_has_nothing_to_be_compared_with(make_target_env):
+    with pytest.raises(ValueError, match=r"`env` must have at least 2 of them .*, got 1; or choose 'none'"):
+        make_agent(make_target_env(1), baseline="standardised")
+    assert make_agent(make_target_env(1), baseline="none").n_envs == 1
