@@ -11,13 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray, RunArray
-from de_gym.checks import optional_whole, real
+from de_gym.checks import LARGEST_SIZE, optional_whole, real
 from de_gym.controllers.training_envs import TrainingEnv
 from de_gym.envs.extensions import (
     Observation,
     RewardFunction,
     RunView,
     check_observation,
+    check_reward,
     compute_rewards,
     find_reward,
     join_parts,
@@ -43,7 +44,7 @@ from de_gym.evolution.top_and_front import FRONT, MAIN, SMALLEST_SIZE, TOP, TwoP
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
 from de_gym.problems.budgets import default_max_evaluations
-from de_gym.registry import lookup
+from de_gym.registry import known_name
 
 ADAPTIVE_SHELLS = {"l-srtde": "l-srtde"}
 FEATURE_NAMES = tuple(feature.name for feature in two_population.FEATURES)
@@ -76,15 +77,15 @@ class AdaptiveSettings:
         """Reject what no run could be made of, and store plain numbers."""
         smallest = SMALLEST_SIZE
         for name, value in (
-            ("population_size", optional_whole("population_size", self.population_size, smallest)),
+            ("population_size", optional_whole("population_size", self.population_size, smallest, LARGEST_SIZE)),
             ("max_evaluations", optional_whole("max_evaluations", self.max_evaluations, 1)),
             ("max_generations", optional_whole("max_generations", self.max_generations, 1)),
             ("target_error", real("target_error", self.target_error, 0.0)),
             ("observation", check_observation(self.observation, FEATURE_NAMES)),
+            ("shell", known_name("shell", self.shell, ADAPTIVE_SHELLS)),
+            ("reward", check_reward(self.reward)),
         ):
             object.__setattr__(self, name, value)
-        lookup("shell", self.shell, ADAPTIVE_SHELLS)
-        find_reward(self.reward)
         size, budget = self.population_size, self.max_evaluations
         if budget is not None and budget <= (size or smallest):
             raise ValueError(

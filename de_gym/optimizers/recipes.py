@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from de_gym.checks import fraction, optional_whole
+from de_gym.checks import LARGEST_SIZE, fraction, optional_whole, real, store_plain
 from de_gym.controllers.bimodal import Bimodal, BimodalSettings
 from de_gym.controllers.competing import Competing, CompetingSettings
 from de_gym.controllers.constant import Constant, ConstantSettings
@@ -38,7 +38,7 @@ class DESettings(ConstantSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        optional_whole("population_size", self.population_size, 4)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
 
 
 def de(settings: DESettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -66,7 +66,8 @@ class JADESettings(SuccessMeansSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        optional_whole("population_size", self.population_size, 4)
+        real("archive_fraction", self.archive_fraction, 0.0, 100.0)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
 
 
 def jade(settings: JADESettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -94,8 +95,8 @@ class JSOSettings(SuccessHistorySettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        optional_whole("population_size", self.population_size, 4)
-        optional_whole("max_archive_size", self.max_archive_size, 0)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
+        optional_whole("max_archive_size", self.max_archive_size, 0, LARGEST_SIZE)
 
     @classmethod
     def lde_paper(cls) -> JSOSettings:
@@ -108,6 +109,11 @@ def jso(settings: JSOSettings, dimension: int) -> tuple[Shell, ParameterRule]:
     # The formula is zero at n = 1, where we take the size of n = 2.
     coordinates = max(dimension, 2)
     size = settings.population_size or int(25.0 * math.log(coordinates) * math.sqrt(coordinates) + 0.5)
+    if settings.min_population_size > size:
+        raise ValueError(
+            f"`min_population_size` must be at most the {size} individuals of the start, "
+            f"got {settings.min_population_size}."
+        )
     limit = size if settings.max_archive_size is None else settings.max_archive_size
     return CurrentToPbest(size, archive_fraction=1.0, max_archive_size=limit), SuccessHistory(settings)
 
@@ -129,7 +135,8 @@ class CoBiDESettings:
     bimodal: BimodalSettings = field(default_factory=BimodalSettings)
 
     def __post_init__(self) -> None:
-        optional_whole("population_size", self.population_size, 4)
+        store_plain(self)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
         fraction("eigen_probability", self.eigen_probability)
         fraction("covariance_fraction", self.covariance_fraction)
 
@@ -158,7 +165,8 @@ class CoBiDEPCMSettings:
     bimodal: BimodalSettings = field(default_factory=BimodalSettings)
 
     def __post_init__(self) -> None:
-        optional_whole("population_size", self.population_size, 4)
+        store_plain(self)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
 
 
 def cobide_pcm(settings: CoBiDEPCMSettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -183,7 +191,7 @@ class CDESettings(CompetingSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        optional_whole("population_size", self.population_size, 5)
+        optional_whole("population_size", self.population_size, 5, LARGEST_SIZE)
 
 
 def cde(settings: CDESettings, dimension: int) -> tuple[Shell, ParameterRule]:
