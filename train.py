@@ -107,7 +107,7 @@ def _continued_config(arguments: Sequence[str]) -> TrainConfig:
 
 def train(config: TrainConfig) -> Path:
     """Train as configured, export and measure the controller, and return the folder of the run."""
-    set_threads(config)
+    config = set_threads(config)
     env = make_training_env(config)
     agent = make_agent(config, env)
     folder = make_run_folder(config) if config.resume is None else Path(config.resume)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from de_gym.files import replacing
 from .config import TrainConfig, config_from_json
 
 CONFIG_FILE = "config.json"
+_CHECKSUM = "sha256"  # the entry that holds the checksum of everything else
 
 
 def make_run_folder(config: TrainConfig) -> Path:
@@ -52,8 +55,9 @@ def make_run_folder(config: TrainConfig) -> Path:
 
 def save_run_config(config: TrainConfig, folder: Path) -> None:
     """Write the configuration of the run in ``folder``."""
+    content = asdict(config)
     with replacing(folder / CONFIG_FILE) as file:
-        file.write((json.dumps(asdict(config), indent=2) + "\n").encode())
+        file.write((json.dumps(content | {_CHECKSUM: _checksum(content)}, indent=2) + "\n").encode())
 
 
 def load_run_config(folder: Path) -> TrainConfig:
@@ -62,9 +66,25 @@ def load_run_config(folder: Path) -> TrainConfig:
     if not path.is_file():
         raise FileNotFoundError(f"{str(folder)!r} is not the folder of a run: it has no {CONFIG_FILE}.")
     try:
-        return config_from_json(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{str(path)!r} is damaged: it is not JSON ({error}).") from error
+    # Folders of earlier versions have no checksum.
+    if isinstance(content, dict) and content.get(_CHECKSUM, written := _checksum(content)) != written:
+        raise ValueError(f"The content of {str(path)!r} does not match its checksum: the file is damaged.")
+    try:
+        return config_from_json(json.dumps(_without_checksum(content)))
     except ValueError as error:
         raise ValueError(f"{str(path)!r} is not the configuration of a run: {error}") from error
+
+
+def _checksum(content: Mapping[str, object]) -> str:
+    """Return the sha256 of all settings, whatever their order."""
+    return hashlib.sha256(json.dumps(_without_checksum(content), sort_keys=True).encode()).hexdigest()
+
+
+def _without_checksum(content: object) -> object:
+    return {k: v for k, v in content.items() if k != _CHECKSUM} if isinstance(content, Mapping) else content
 
 
 def _bytes_needed(config: TrainConfig) -> int:

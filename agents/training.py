@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
@@ -197,7 +198,12 @@ def check_config(config: TrainConfig) -> None:
         )
 
 
-def set_threads(config: TrainConfig) -> None:
-    """Give torch the configured number of threads."""
-    if config.threads is not None:
-        torch.set_num_threads(config.threads)
+def set_threads(config: TrainConfig) -> TrainConfig:
+    """Give torch the configured number of threads, and return the configuration with that number.
+
+    Sums that threads share depend on how many there are in their last bits: a run that goes on elsewhere needs the
+    number it began with, not that of the cores it finds.
+    """
+    threads = torch.get_num_threads() if config.threads is None else config.threads
+    torch.set_num_threads(threads)
+    return replace(config, threads=threads)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.checks import fraction, real, store_plain
 from de_gym.controllers.parameter_rule import ParameterRule
 from de_gym.evolution.populations import Population
 from de_gym.evolution.rand_and_best import STRATEGIES
@@ -36,6 +37,11 @@ class BimodalSettings:
     crossover_rate_modes: tuple[float, float] = (0.1, 0.95)
     spread: float = 0.1
     low_crossover_rate: float = 0.1
+
+    def __post_init__(self) -> None:
+        store_plain(self)
+        real("spread", self.spread, 0.0)
+        fraction("low_crossover_rate", self.low_crossover_rate)
 
 
 class Bimodal(ParameterRule):

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.checks import fraction, positive, real, store_plain
 from de_gym.controllers.parameter_rule import ParameterRule
 from de_gym.evolution.populations import Population
 from de_gym.evolution.rand_and_best import STRATEGIES
 from de_gym.evolution.shell import Feedback, Parameters, View
 from de_gym.machine.compiling import compiled
-from de_gym.registry import lookup
+from de_gym.registry import known_name
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,16 @@ class CompetingSettings:
     reset_probability: float = 1.0 / 45.0
 
     def __post_init__(self) -> None:
-        for strategy in self.strategies or ():
-            lookup("strategy", strategy, STRATEGIES)
+        store_plain(self)
+        if self.strategies is not None:
+            names = tuple(known_name("strategy", strategy, STRATEGIES) for strategy in self.strategies)
+            object.__setattr__(self, "strategies", names)
+        for factor in self.scale_factors:
+            real("scale_factors", factor, 0.0)
+        for rate in self.crossover_rates:
+            fraction("crossover_rates", rate)
+        positive("initial_count", self.initial_count)
+        fraction("reset_probability", self.reset_probability)
 
 
 class Competing(ParameterRule):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from de_gym.checks import fraction
+from de_gym.checks import fraction, real, store_plain
 from de_gym.controllers.parameter_rule import ParameterRule
 from de_gym.evolution.populations import Population
 from de_gym.evolution.shell import Parameters, View
@@ -23,6 +23,8 @@ class ConstantSettings:
     crossover_rate: float = 0.8
 
     def __post_init__(self) -> None:
+        store_plain(self)
+        real("scale_factor", self.scale_factor, 0.0)
         fraction("crossover_rate", self.crossover_rate)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
+from de_gym.checks import LARGEST_SIZE, fraction, whole
 
 
 class ConstantController:
@@ -22,11 +23,9 @@ class ConstantController:
 
     def __init__(self, scale_factor: float = 0.5, crossover_rate: float = 0.9, *, population_size: int) -> None:
         """Store F and CR, both in [0, 1], and the number of individuals N."""
-        for name, value in (("scale_factor", scale_factor), ("crossover_rate", crossover_rate)):
-            if not 0.0 <= value <= 1.0:
-                raise ValueError(f"`{name}` must be in [0, 1], got {value}.")
-        self.population_size = _checked_size(population_size)
-        self._action = np.repeat([float(scale_factor), float(crossover_rate)], population_size)
+        parameters = [fraction("scale_factor", scale_factor), fraction("crossover_rate", crossover_rate)]
+        self.population_size = whole("population_size", population_size, 1, LARGEST_SIZE)
+        self._action = np.repeat(parameters, self.population_size)
 
     def reset(self, rngs: Sequence[np.random.Generator]) -> None:
         """Begin ``len(rngs)`` new runs; nothing is drawn."""
@@ -46,8 +45,8 @@ class RandomController:
 
     def __init__(self, population_size: int) -> None:
         """Store the number of individuals N."""
-        self.population_size = _checked_size(population_size)
-        self._action_size = 2 * population_size
+        self.population_size = whole("population_size", population_size, 1, LARGEST_SIZE)
+        self._action_size = 2 * self.population_size
         self._rngs: list[np.random.Generator] = []
 
     def reset(self, rngs: Sequence[np.random.Generator]) -> None:
@@ -84,9 +83,3 @@ class RandomResiduals:
     def keep(self, runs: IntArray) -> None:
         """Go on with only the given runs."""
         self._rngs = [self._rngs[run] for run in runs]
-
-
-def _checked_size(population_size: int) -> int:
-    if population_size < 1:
-        raise ValueError(f"`population_size` must be at least 1, got {population_size}.")
-    return population_size

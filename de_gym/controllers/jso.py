@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from de_gym.checks import optional_whole
+from de_gym.checks import LARGEST_SIZE, optional_whole
 from de_gym.controllers.success_history import SuccessHistory, SuccessHistorySettings
 from de_gym.evolution.current_to_pbest import CurrentToPbest
 
@@ -27,8 +27,8 @@ class JSOSettings(SuccessHistorySettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        optional_whole("population_size", self.population_size, 4)
-        optional_whole("max_archive_size", self.max_archive_size, 0)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
+        optional_whole("max_archive_size", self.max_archive_size, 0, LARGEST_SIZE)
 
     @classmethod
     def lde_paper(cls) -> JSOSettings:
@@ -41,5 +41,10 @@ def make_jso(settings: JSOSettings, dimension: int) -> tuple[CurrentToPbest, Suc
     # The formula is zero at n = 1, where we take the size of n = 2.
     coordinates = max(dimension, 2)
     size = settings.population_size or int(25.0 * math.log(coordinates) * math.sqrt(coordinates) + 0.5)
+    if settings.min_population_size > size:
+        raise ValueError(
+            f"`min_population_size` must be at most the {size} individuals of the start, "
+            f"got {settings.min_population_size}."
+        )
     limit = size if settings.max_archive_size is None else settings.max_archive_size
     return CurrentToPbest(size, archive_fraction=1.0, max_archive_size=limit), SuccessHistory(settings)

@@ -8,10 +8,11 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from types import MappingProxyType
 
+from de_gym.checks import optional_whole
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.controllers.residual import ResidualController, is_residual_controller, load_residual_controller
 from de_gym.controllers.storage import load_controller
-from de_gym.registry import lookup
+from de_gym.registry import known_name
 from de_gym.tensor_files import read_tensor_file
 
 # sha256 of each file in weights/, by name without suffix; a file that is not listed here is not shipped.
@@ -48,9 +49,11 @@ def load(
         population_size: When given, the number of individuals a recurrent controller must have been trained for.
         deterministic: Whether the actions of a recurrent controller are its policy's means instead of samples.
     """
-    if isinstance(name_or_path, Path) or str(name_or_path).endswith(".safetensors"):
+    optional_whole("population_size", population_size, 1)
+    if isinstance(name_or_path, Path) or (isinstance(name_or_path, str) and name_or_path.endswith(".safetensors")):
         return _load_file(Path(name_or_path), population_size, deterministic)
-    expected = lookup("controller", name_or_path, CHECKSUMS)
+    name_or_path = known_name("controller", name_or_path, CHECKSUMS)
+    expected = CHECKSUMS[name_or_path]
     with as_file(files("de_gym.controllers") / "weights" / f"{name_or_path}.safetensors") as path:
         if hashlib.sha256(path.read_bytes()).hexdigest() != expected:
             raise ValueError(f"The packaged controller {name_or_path!r} does not match its checksum: reinstall it.")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.checks import fraction, whole
+from de_gym.checks import LARGEST_SIZE, fraction, real, store_plain, whole
 from de_gym.controllers.parameter_rule import ParameterRule
 from de_gym.evolution.populations import PlanRecords, Population, RunRecords
 from de_gym.evolution.sampling import clipped_normal, positive_cauchy, share_positive
@@ -84,8 +84,10 @@ class SuccessHistorySettings:
     pbest_weights: Schedule = ((0.2, 0.7), (0.4, 0.8), (1.0, 1.2))
 
     def __post_init__(self) -> None:
+        store_plain(self)
         whole("min_population_size", self.min_population_size, 4)
-        whole("memory_size", self.memory_size, 1)
+        whole("memory_size", self.memory_size, 1, LARGEST_SIZE)
+        real("spread", self.spread, 0.0)
         whole("min_pbest", self.min_pbest, 2)
         for name in ("max_pbest_fraction", "min_pbest_fraction", "initial_scale_factor", "initial_crossover_rate"):
             fraction(name, getattr(self, name))

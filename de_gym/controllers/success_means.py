@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.checks import fraction, whole
+from de_gym.checks import fraction, real, store_plain, whole
 from de_gym.controllers.parameter_rule import ParameterRule
 from de_gym.evolution.populations import Population
 from de_gym.evolution.sampling import clipped_normal, positive_cauchy, share_positive
@@ -37,7 +37,9 @@ class SuccessMeansSettings:
     spread: float = 0.1
 
     def __post_init__(self) -> None:
+        store_plain(self)
         whole("min_pbest", self.min_pbest, 1)
+        real("spread", self.spread, 0.0)
         for name in ("learning_rate", "pbest_fraction", "initial_mean"):
             fraction(name, getattr(self, name))
 

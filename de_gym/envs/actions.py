@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import Float32Array, FloatArray, RunArray
+from de_gym.checks import shown
 from de_gym.machine.compiling import compiled
 from de_gym.machine.streams import later_uniform
 
@@ -95,7 +96,10 @@ def check_actions(actions: ArrayLike, checked: FloatArray, low: float = 0.0) -> 
 
     Clipped, as documented, because Gaussian policies leave the box all the time.
     """
-    array = np.asarray(actions)
+    try:
+        array = np.asarray(actions)
+    except ValueError:  # lists of different lengths
+        raise ValueError(f"Actions must have shape {checked.shape}, got {shown(actions)}.") from None
     if array.shape != checked.shape:
         raise ValueError(f"Actions must have shape {checked.shape}, got {array.shape}.")
     # The kernel is compiled for these kinds of arrays; anything else, read-only ones included, is copied into one.

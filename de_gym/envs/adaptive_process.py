@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, RunArray
-from de_gym.checks import optional_whole, real
+from de_gym.checks import LARGEST_SIZE, optional_whole, real
 from de_gym.controllers.training_envs import TrainingEnv
 from de_gym.envs.adaptive_shells import AdaptiveShell, AdaptiveState
 from de_gym.envs.extensions import (
@@ -19,6 +19,7 @@ from de_gym.envs.extensions import (
     RewardFunction,
     RunView,
     check_observation,
+    check_reward,
     compute_rewards,
     find_reward,
     join_parts,
@@ -44,7 +45,7 @@ from de_gym.evolution.top_and_front import TwoPopulations
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
 from de_gym.problems.budgets import BudgetTooSmall, default_max_evaluations
-from de_gym.registry import lookup
+from de_gym.registry import known_name
 
 ADAPTIVE_SHELLS: Mapping[str, AdaptiveShell] = MappingProxyType(
     {"l-srtde": TwoPopulationShell(), "jso": SuccessHistoryShell()}
@@ -79,17 +80,19 @@ class AdaptiveSettings:
 
     def __post_init__(self) -> None:
         """Reject what no run could be made of, and store plain numbers."""
-        algorithm = lookup("shell", self.shell, ADAPTIVE_SHELLS)
+        shell = known_name("shell", self.shell, ADAPTIVE_SHELLS)
+        algorithm = ADAPTIVE_SHELLS[shell]
         parts = algorithm.features if self.observation is None else self.observation
         for name, value in (
-            ("population_size", optional_whole("population_size", self.population_size, _SMALLEST_SIZE)),
+            ("population_size", optional_whole("population_size", self.population_size, _SMALLEST_SIZE, LARGEST_SIZE)),
             ("max_evaluations", optional_whole("max_evaluations", self.max_evaluations, 1)),
             ("max_generations", optional_whole("max_generations", self.max_generations, 1)),
             ("target_error", real("target_error", self.target_error, 0.0)),
             ("observation", check_observation(parts, algorithm.features)),
+            ("shell", shell),
+            ("reward", check_reward(self.reward)),
         ):
             object.__setattr__(self, name, value)
-        find_reward(self.reward)
         size, budget = self.population_size or _SMALLEST_SIZE, self.max_evaluations
         if budget is not None and budget < algorithm.smallest_budget(size):
             raise BudgetTooSmall(

@@ -9,16 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, RunArray
-from de_gym.checks import whole
+from de_gym.checks import listed, shown, whole
 from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
 from de_gym.evolution.run_features import FEATURES as RUN_FEATURES
-from de_gym.registry import unknown_name_message
+from de_gym.registry import known_name
 
 RewardFunction = Callable[[float, float, float], float]
 
@@ -71,8 +71,12 @@ class Observation:
         if not callable(self.function):
             raise TypeError(f"An observation must be computed by a callable, got {type(self.function).__name__}.")
         object.__setattr__(self, "size", whole("size", self.size, 1))
-        if not float(self.low) < float(self.high):
-            raise ValueError(f"`low` must be below `high`, got {self.low} and {self.high}.")
+        try:
+            is_range = float(self.low) < float(self.high)
+        except (TypeError, ValueError):
+            is_range = False
+        if not is_range:
+            raise ValueError(f"`low` must be a number below `high`, got {shown(self.low)} and {shown(self.high)}.")
 
     @property
     def name(self) -> str:
@@ -131,16 +135,18 @@ def _add(kind: str, name: str, entry: Entry, table: dict[str, Entry], taken: Ite
     table[name] = entry
 
 
+def check_reward(reward: Any) -> Any:
+    """Return a reward as environments keep it, a callable or the name in its own spelling; or reject it."""
+    if callable(reward):
+        return reward
+    return known_name("reward", reward, [*REWARDS, *_rewards], "a callable of (before, after, initial)")
+
+
 def find_reward(reward: object) -> RewardFunction | None:
     """Return the Python function that a setting means, None for a compiled reward; or reject it."""
     if callable(reward):
         return reward
-    if isinstance(reward, str) and reward in REWARDS:
-        return None
-    if isinstance(reward, str) and reward in _rewards:
-        return _rewards[reward]
-    choices = [*REWARDS, *_rewards, "a callable of (before, after, initial)"]
-    raise ValueError(unknown_name_message("reward", reward, choices))
+    return _rewards.get(check_reward(reward))
 
 
 def find_observation(part: object, built_in: Iterable[str]) -> Observation | None:
@@ -149,23 +155,16 @@ def find_observation(part: object, built_in: Iterable[str]) -> Observation | Non
         return part
     if callable(part):
         return Observation(part)
-    names = tuple(built_in)
-    if isinstance(part, str) and part in names:
-        return None
-    if isinstance(part, str) and part in _observations:
-        return _observations[part]
-    choices = [*names, *_observations, "a callable"]
-    raise ValueError(unknown_name_message("observation part", part, choices))
+    return _observations.get(known_name("observation part", part, [*built_in, *_observations], "a callable"))
 
 
 def check_observation(observation: object, built_in: Sequence[str]) -> tuple[str | Observation, ...]:
     """Return the parts of an observation: built-in names, and ``Observation`` for all others; or reject them."""
-    if isinstance(observation, str) or not isinstance(observation, Iterable):
-        raise TypeError(f"`observation` must be a sequence of parts, by name or callable, got {observation!r}.")
-    parts = tuple(observation)
+    parts = listed("observation", observation, "parts, by name or callable")
     if not parts:
         raise ValueError(f"`observation` must name at least one part of {', '.join(built_in)}, got none.")
-    return tuple(find_observation(part, built_in) or part for part in parts)
+    found = [(part, find_observation(part, built_in)) for part in parts]
+    return tuple(known_name("observation part", part, built_in) if own is None else own for part, own in found)
 
 
 def compute_rewards(function: RewardFunction, before: RunArray, after: RunArray) -> FloatArray:

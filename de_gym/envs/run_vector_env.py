@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from de_gym.checks import whole
+from de_gym.checks import LARGEST_SIZE, listed, shown, truth, whole
 from de_gym.envs.actions import check_actions
 from de_gym.envs.process import Outcome, Process, State
 from de_gym.envs.run_env import check_render_mode, draw_start, make_spaces
@@ -21,7 +21,7 @@ from de_gym.envs.task import Task, check_options
 from de_gym.evolution import scale_to_bounds
 from de_gym.evolution.run_arrays import put_runs, take_runs
 from de_gym.problems import ProblemBatch
-from de_gym.registry import lookup
+from de_gym.registry import known_name, lookup
 
 # What ``info`` says of a state, in the order in which ``_infos`` finds it, and the names of masks.
 _STATE_KEYS = ("best_error", "best_fitness", "best_position", "evaluations", "generation", "function")
@@ -44,11 +44,11 @@ class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
         render_mode: str | None,
     ) -> None:
         """Build R runs of a process on the task's problems."""
-        num_envs = whole("num_envs", num_envs, 1)
+        num_envs = whole("num_envs", num_envs, 1, LARGEST_SIZE)
         check_render_mode(render_mode, [])
         self.task = task
         self.process = process
-        lookup("assignment", assignment, ASSIGNMENTS)
+        assignment = known_name("assignment", assignment, ASSIGNMENTS)
         if assignment == "in_turn" and num_envs % len(self.task.problems):
             raise ValueError(
                 f"`num_envs` must be a multiple of the number of functions ({len(self.task.problems)}) "
@@ -63,7 +63,7 @@ class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._step_masks = tuple(f"_{key}" for key in process.step_figures)
         self._in_turn = assignment == "in_turn"
-        self._shared_start = shared_start
+        self._shared_start = truth("shared_start", shared_start)
         self._rngs: list[np.random.Generator] = []
         self._positions_in_task = np.zeros(num_envs, np.int64)
         self._functions = np.zeros(num_envs, np.int64)
@@ -117,7 +117,10 @@ class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
         """Return the indices of the runs to reset."""
         if mask is None:
             return np.arange(self.num_envs)
-        array = np.asarray(mask)
+        try:
+            array = np.asarray(mask)
+        except ValueError:  # lists of different lengths
+            raise ValueError(f"`reset_mask` must be a boolean array, got {shown(mask)}.") from None
         if array.shape != (self.num_envs,) or array.dtype != np.bool_:
             raise ValueError(
                 f"`reset_mask` must be a boolean array of shape {(self.num_envs,)}, "
@@ -131,10 +134,10 @@ class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
 
     def _seed_runs(self, seed: int | Sequence[int | None] | None, runs: IntArray) -> None:
         """Give the runs being reset their generators; without a seed they go on with the ones they have."""
-        if isinstance(seed, (int, np.integer)):
-            seeds: list[int | None] = [int(seed) + run for run in range(self.num_envs)]
+        if seed is None or isinstance(seed, Sequence | np.ndarray):
+            seeds = [None] * self.num_envs if seed is None else listed("seed", seed, "whole numbers")
         else:
-            seeds = [None] * self.num_envs if seed is None else list(seed)
+            seeds = [whole("seed", seed, 0) + run for run in range(self.num_envs)]
         if len(seeds) != self.num_envs:
             raise ValueError(f"`seed` must be one number or {self.num_envs} of them, got {len(seeds)}.")
         if not self._rngs:
@@ -176,7 +179,7 @@ class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
         """Return fixed function numbers, one per run; None where the run draws its own."""
         if numbers is None or np.ndim(numbers) == 0:  # type: ignore[arg-type]  # any scalar
             return [numbers] * self.num_envs
-        fixed: list[object] = list(numbers)  # type: ignore[call-overload]  # not a scalar, so a sequence
+        fixed = listed("function", numbers, "function numbers")
         if len(fixed) != self.num_envs:
             raise ValueError(f"`function` must be one function number or {self.num_envs} of them, got {len(fixed)}.")
         return fixed

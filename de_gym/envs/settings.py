@@ -11,16 +11,16 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 
 from de_gym.arrays import IntArray, RunArray
-from de_gym.checks import fraction, optional_whole, real, whole
+from de_gym.checks import LARGEST_SIZE, fraction, optional_whole, real, shown, whole
 from de_gym.controllers.training_envs import TrainingEnv
 from de_gym.envs.actions import ACTIONS, ActionMap
-from de_gym.envs.extensions import Observation, RewardFunction, check_observation, find_reward
+from de_gym.envs.extensions import Observation, RewardFunction, check_observation, check_reward
 from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
 from de_gym.envs.shells import CONSTANT_PBEST, PBEST_SCHEDULES, SHELLS, Shell
 from de_gym.machine.breeding import BOUND_REPAIRS
 from de_gym.problems.budgets import BudgetTooSmall, default_max_evaluations
-from de_gym.registry import lookup, unknown_name_message
+from de_gym.registry import known_name, unknown_name_message
 
 HISTOGRAM_KINDS = {"fractions": "fractions", "counts": "counts"}
 
@@ -64,23 +64,20 @@ class EnvSettings:
     def __post_init__(self) -> None:
         """Reject what no run could be made of, and store plain numbers."""
         self._store(
-            population_size=optional_whole("population_size", self.population_size, 4),
+            population_size=optional_whole("population_size", self.population_size, 4, LARGEST_SIZE),
             max_evaluations=optional_whole("max_evaluations", self.max_evaluations, 1),
-            num_bins=whole("num_bins", self.num_bins, 1),
-            history_window=optional_whole("history_window", self.history_window, 1),
+            num_bins=whole("num_bins", self.num_bins, 1, LARGEST_SIZE),
+            history_window=optional_whole("history_window", self.history_window, 1, LARGEST_SIZE),
             max_generations=optional_whole("max_generations", self.max_generations, 1),
             target_error=real("target_error", self.target_error, 0.0),
             observation=check_observation(self.observation, tuple(FEATURES)),
+            shell=known_name("shell", self.shell, SHELLS),
+            pbest=_checked_pbest(self.pbest),
+            bound_repair=known_name("bound repair", self.bound_repair, BOUND_REPAIRS),
+            action=known_name("action", self.action, ACTIONS),
+            reward=check_reward(self.reward),
+            histogram=known_name("histogram kind", self.histogram, HISTOGRAM_KINDS),
         )
-        if isinstance(self.pbest, str):
-            lookup("p-best schedule", self.pbest, PBEST_SCHEDULES)
-        elif fraction("pbest", self.pbest) == 0.0:
-            raise ValueError(f"`pbest` must be a schedule's name or a fraction in (0, 1], got {self.pbest}.")
-        lookup("shell", self.shell, SHELLS)
-        lookup("bound repair", self.bound_repair, BOUND_REPAIRS)
-        lookup("action", self.action, ACTIONS)
-        find_reward(self.reward)
-        lookup("histogram kind", self.histogram, HISTOGRAM_KINDS)
         size, budget = self.population_size, self.max_evaluations
         if size is not None and budget is not None and budget < 2 * size:
             raise BudgetTooSmall(
@@ -200,6 +197,16 @@ CODES = np.dtype(
 )
 # A number of generations that no run reaches.
 NO_LIMIT = 2**62
+
+
+def _checked_pbest(pbest: object) -> str | float:
+    """Return the name of a schedule, or a constant fraction above 0."""
+    if isinstance(pbest, str):
+        return known_name("p-best schedule", pbest, PBEST_SCHEDULES)
+    share = fraction("pbest", pbest)
+    if share == 0.0:
+        raise ValueError(f"`pbest` must be a schedule's name or a fraction in (0, 1], got {shown(pbest)}.")
+    return share
 
 
 def reward_code(reward: str | RewardFunction) -> int:

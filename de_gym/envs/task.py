@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.checks import listed, numbers, shown
 from de_gym.problems import Problem, ProblemBatch, make_suite
 from de_gym.registry import unknown_name_message
 
@@ -31,7 +32,8 @@ class Task:
 
     def position_of(self, number: object) -> int:
         """Return the position of the problem called ``number``."""
-        matches = np.flatnonzero(self.numbers == number)
+        is_number = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        matches = np.flatnonzero(self.numbers == number) if is_number else np.zeros(0, np.int64)
         if matches.size != 1:
             raise ValueError(unknown_name_message("function number", number, self.numbers.tolist()))
         return int(matches[0])
@@ -39,7 +41,7 @@ class Task:
     def check_initial_population(self, population: object, size: int, problems: ProblemBatch) -> FloatArray:
         """Return the initial population as an array (R, N, D), or say what is wrong with it."""
         num_runs = len(problems)
-        positions = np.asarray(population, dtype=np.float64)
+        positions = numbers("initial_population", population)
         single = (size, self.dimension)
         if positions.shape not in (single, (num_runs, *single)):
             raise ValueError(f"`initial_population` must have shape {single}, got {positions.shape}.")
@@ -75,7 +77,7 @@ def _problems_of_suite(suite: Any, functions: Any, dimension: Any) -> tuple[tupl
 
 
 def _checked_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    chosen = tuple(problems)
+    chosen = tuple(listed("problems", problems, "Problem objects"))
     if not chosen:
         raise ValueError("`problems` must hold at least one problem, got none.")
     for problem in chosen:
@@ -92,6 +94,8 @@ def _checked_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
 
 def check_options(options: dict[str, Any] | None, allowed: tuple[str, ...]) -> dict[str, Any]:
     """Return reset options as a dictionary, or name the key that is not one of ``allowed``."""
+    if options is not None and not isinstance(options, dict):
+        raise TypeError(f"`options` of `reset` must be a dictionary or None, got {shown(options)}.")
     for key in options or {}:
         if key not in allowed:
             raise ValueError(unknown_name_message("reset option", key, allowed))

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from de_gym.checks import listed, shown, whole
 from de_gym.controllers import (
     ConstantController,
     Controller,
@@ -122,9 +123,15 @@ def make_methods(
 
     Warns where a controller was trained in another number of dimensions.
     """
-    size = default_population_size(protocol.dimension) if population_size is None else population_size
+    size = (
+        default_population_size(protocol.dimension)
+        if population_size is None
+        else whole("population_size", population_size, 1)
+    )
     methods = []
-    for name in names:
+    for name in listed("names", names, "names of methods"):
+        if not isinstance(name, str):
+            raise TypeError(f"`names` must be strings, got {shown(name)}.")
         own = _is_users_own(name)
         methods.append(users_method(name, population_size, trust) if own else _make_method(name, size))
     for method in methods:
@@ -146,9 +153,11 @@ def every_method(protocol: Protocol) -> list[str]:
 
 
 def _make_method(name: str, size: int) -> OptimizerMethod:
-    if name in ALGORITHMS:
-        return algorithm_method(name)
-    if name == "random":
+    if name.lower() in ALGORITHMS:
+        return algorithm_method(name.lower())
+    name = next((known for known in available() if known == name.lower()), name)
+    if name.lower() == "random":
+        name = "random"
         return controller_method(name, RandomController(size))
     if name == _RANDOM_RESIDUALS:
         optimizer = AdaptiveDE(controller=RandomResiduals(len(CONTROL_NAMES)))

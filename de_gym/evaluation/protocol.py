@@ -11,6 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from de_gym.arrays import IntArray
+from de_gym.checks import LARGEST_SIZE, optional_whole, real, store_plain, whole
 from de_gym.problems import Problem, register_suite
 from de_gym.problems.own_suites import is_own, own_dimensions, own_suite, own_suite_identity
 
@@ -43,18 +44,15 @@ class Protocol:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not self.functions or len(set(self.functions)) < len(self.functions):
+        store_plain(self)
+        if len(set(self.functions)) < len(self.functions):
             raise ValueError(f"`functions` must be distinct function numbers, got {self.functions}.")
-        for name, value in (("dimension", self.dimension), ("num_runs", self.num_runs)):
-            if value < 1:
-                raise ValueError(f"`{name}` must be at least 1, got {value}.")
-        for name, limit in (("max_evaluations", self.max_evaluations), ("max_generations", self.max_generations)):
-            if limit is not None and limit < 1:
-                raise ValueError(f"`{name}` must be at least 1 or None, got {limit}.")
-        if not self.target_error >= 0:
-            raise ValueError(f"`target_error` must not be negative, got {self.target_error}.")
-        if self.seed < 0:
-            raise ValueError(f"`seed` must not be negative, got {self.seed}.")
+        whole("dimension", self.dimension, 1, LARGEST_SIZE)
+        whole("num_runs", self.num_runs, 1)
+        optional_whole("max_evaluations", self.max_evaluations, 1)
+        optional_whole("max_generations", self.max_generations, 1)
+        real("target_error", self.target_error, 0.0)
+        whole("seed", self.seed, 0)
 
     @property
     def budget(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.checks import LARGEST, shown
 from de_gym.controllers import Controller, ResidualRule
 from de_gym.evolution.populations import Trials
 from de_gym.minimizing.search_space import SearchSpace
@@ -139,7 +140,7 @@ def resolved_budget(max_evaluations: Any, space: SearchSpace) -> int:
     """Return the budget as a plain ``int``, 10 000 per free coordinate for None, or say what is wrong with it."""
     if max_evaluations is None:
         return default_max_evaluations(max(len(space.free), 1))
-    is_number = isinstance(max_evaluations, int | float | np.integer | np.floating)
+    is_number = isinstance(max_evaluations, int | float | np.integer | np.floating) and max_evaluations <= LARGEST
     if not is_number or max_evaluations % 1 != 0 or max_evaluations < 1:
-        raise ValueError(f"`max_evaluations` must be a positive whole number, got {max_evaluations!r}.")
+        raise ValueError(f"`max_evaluations` must be a positive whole number, got {shown(max_evaluations)}.")
     return int(max_evaluations)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult
 
 from de_gym.arrays import FloatArray
-from de_gym.checks import optional_whole, real, whole
+from de_gym.checks import LARGEST_SIZE, listed, optional_whole, real, shown, truth, whole
 from de_gym.controllers import Controller, ResidualRule
 from de_gym.minimizing.checkpoint import EvaluationLog
 from de_gym.minimizing.choosing import Choice, num_places, resolved_budget
@@ -177,9 +177,9 @@ def minimize(
         polishing_method(polish, conditions),
         _checked_limits(target, maxiter, tol, atol, callback),
         None if max_time is None else real("max_time", max_time, 0.0),
-        bool(disp),
+        truth("disp", disp),
     )
-    rng = np.random.default_rng(seed)
+    rng = _checked_rng(seed)
     with _as_function(fun, args, vectorized, workers) as function, announced_compiling():
         if checkpoint is None:
             return _run(plan, function, rng, None)
@@ -278,17 +278,35 @@ def _checked_starts(space: SearchSpace, x0: ArrayLike | None, budget: int) -> Fl
 def _checked_limits(
     target: float | None, maxiter: int | None, tol: float | None, atol: float | None, callback: Callback | None
 ) -> Limits:
-    if target is not None and np.isnan(target):
+    if isinstance(target, float) and np.isnan(target):
         raise ValueError("`target` must be a number or None, got NaN.")
     if callback is not None and not callable(callback):
-        raise TypeError(f"`callback` must be callable, got {callback!r}.")
+        raise TypeError(f"`callback` must be callable, got {shown(callback)}.")
     return Limits(
-        target,
+        target if target in (-math.inf, math.inf) else _optional_real("target", target),
         optional_whole("maxiter", maxiter, 0),
-        real("tol", tol or 0.0, 0.0),
-        real("atol", atol or 0.0, 0.0),
+        real("tol", 0.0 if tol is None else tol, 0.0),
+        real("atol", 0.0 if atol is None else atol, 0.0),
         callback,
     )
+
+
+def _is_number_of_workers(workers: object) -> bool:
+    is_number = isinstance(workers, int | float | np.number) and not isinstance(workers, np.complexfloating)
+    return is_number and (workers == -1 or (1 <= workers < LARGEST_SIZE and workers % 1 == 0))  # type: ignore[operator]
+
+
+def _optional_real(name: str, value: float | None) -> float | None:
+    return None if value is None else real(name, value)
+
+
+def _checked_rng(seed: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"`seed` must be what numpy.random.default_rng takes ({error}), got {shown(seed)}."
+        ) from error
 
 
 @contextmanager
@@ -299,10 +317,11 @@ def _as_function(
     if not callable(fun):
         raise TypeError(f"`fun` must be callable, got {type(fun).__name__}.")
     label = _label(fun)
-    objective = _WithArguments(fun, tuple(args)) if args else fun
-    if not callable(workers) and (workers != int(workers) or not (workers == -1 or workers >= 1)):
-        raise ValueError(f"`workers` must be -1, a positive whole number or a map-like callable, got {workers}.")
-    if vectorized and workers != 1:
+    further = tuple(listed("args", args, "further arguments of `fun`"))
+    objective = _WithArguments(fun, further) if further else fun
+    if not (callable(workers) or _is_number_of_workers(workers)):
+        raise ValueError(f"`workers` must be -1, a positive whole number or a map-like callable, got {shown(workers)}.")
+    if truth("vectorized", vectorized) and workers != 1:
         raise ValueError(
             "`workers` and `vectorized` exclude each other: a vectorised function takes all points itself."
         )

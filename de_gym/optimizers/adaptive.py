@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.checks import optional_whole
+from de_gym.checks import LARGEST_SIZE, optional_whole, store_plain
 from de_gym.controllers.base import ResidualRule
 from de_gym.controllers.residual import ResidualController
 from de_gym.envs.actions import check_actions
@@ -37,7 +37,8 @@ class AdaptiveDESettings:
     population_size: int | None = None
 
     def __post_init__(self) -> None:
-        optional_whole("population_size", self.population_size, 4)
+        store_plain(self)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
 
 
 class AdaptiveDE(Optimizer):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
+from de_gym.checks import listed, numbers, whole
 from de_gym.evolution.populations import RUN, RunRecords, Trials
 from de_gym.machine.compiling import compiled
 from de_gym.problems.budgets import BudgetTooSmall
@@ -75,7 +76,7 @@ class Optimizer(ABC):
             raise ValueError(f"There must be one generator per run, got {len(rngs)} for {num_runs} runs.")
         self._rngs = list(rngs)
         self._runs: RunRecords = np.zeros(num_runs, RUN)
-        self._runs["max_evaluations"] = max_evaluations
+        self._runs["max_evaluations"] = _checked_budgets(max_evaluations, num_runs)
         self._runs["best_fitness"] = np.inf
         self._best_position = np.full((num_runs, self._dimension), np.nan)
         self._asked: Trials | None = None
@@ -100,7 +101,7 @@ class Optimizer(ABC):
         if self._asked is None:
             raise RuntimeError("`tell` was called before `ask`.")
         trials = self._asked
-        checked = np.array(values, dtype=np.float64)
+        checked = np.array(numbers("values", values))
         if checked.shape != (len(trials.points),):
             raise ValueError(f"`values` must have shape {(len(trials.points),)}, got {checked.shape}.")
         self._asked = None
@@ -233,8 +234,18 @@ def _note_values(
         runs[run]["evaluations"] += end - begin
 
 
+def _checked_budgets(max_evaluations: object, num_runs: int) -> IntArray | int:
+    """Return one budget, or one per run."""
+    if np.ndim(max_evaluations) == 0:  # type: ignore[arg-type]  # any object
+        return whole("max_evaluations", max_evaluations, 1)
+    budgets = [whole("max_evaluations", entry, 1) for entry in listed("max_evaluations", max_evaluations, "numbers")]
+    if len(budgets) != num_runs:
+        raise ValueError(f"`max_evaluations` must be one number or {num_runs} of them, got {len(budgets)}.")
+    return np.array(budgets, np.int64)
+
+
 def _checked_boxes(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    low, high = np.array(lower, dtype=np.float64, order="C"), np.array(upper, dtype=np.float64, order="C")
+    low, high = (np.array(numbers(*bound), order="C") for bound in (("lower", lower), ("upper", upper)))
     if low.ndim != 2 or low.shape != high.shape or low.size == 0:
         raise ValueError(f"Bounds must be two arrays of one shape (R, D), got {low.shape} and {high.shape}.")
     if not (np.isfinite(low).all() and np.isfinite(high).all()):

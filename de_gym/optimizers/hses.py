@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
-from de_gym.checks import fraction, optional_whole, whole
+from de_gym.checks import LARGEST_SIZE, fraction, optional_whole, positive, real, store_plain, whole
 from de_gym.evolution.populations import Trials
 from de_gym.evolution.run_arrays import take_runs
 from de_gym.optimizers.base import Optimizer
@@ -82,12 +82,17 @@ class HSESSettings:
     far: float = 10.0
 
     def __post_init__(self) -> None:
+        store_plain(self)
         whole("num_selected", self.num_selected, 2)
         whole("num_refining_selected", self.num_refining_selected, 2)
-        whole("num_samples", self.num_samples, max(self.num_selected, self.num_refining_selected))
+        whole("num_samples", self.num_samples, max(self.num_selected, self.num_refining_selected), LARGEST_SIZE)
         whole("num_generations", self.num_generations, 1)
         whole("shrink_interval", self.shrink_interval, 1)
-        optional_whole("num_cma_samples", self.num_cma_samples, 6)
+        optional_whole("num_cma_samples", self.num_cma_samples, 6, LARGEST_SIZE)
+        positive("cma_step_size", self.cma_step_size)
+        fraction("shrink_factor", self.shrink_factor)
+        for name in ("cma_tolerance", "frozen_spread", "apart", "together", "near", "far"):
+            real(name, getattr(self, name), 0.0)
         fraction("cma_fraction", self.cma_fraction)
 
 

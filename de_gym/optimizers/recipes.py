@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from de_gym.checks import fraction, optional_whole
+from de_gym.checks import LARGEST_SIZE, fraction, optional_whole, real, store_plain
 from de_gym.controllers.bimodal import Bimodal, BimodalSettings
 from de_gym.controllers.competing import Competing, CompetingSettings
 from de_gym.controllers.constant import Constant, ConstantSettings
@@ -36,7 +36,7 @@ class DESettings(ConstantSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        optional_whole("population_size", self.population_size, 4)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
 
 
 def de(settings: DESettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -64,7 +64,8 @@ class JADESettings(SuccessMeansSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        optional_whole("population_size", self.population_size, 4)
+        real("archive_fraction", self.archive_fraction, 0.0, 100.0)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
 
 
 def jade(settings: JADESettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -95,7 +96,8 @@ class CoBiDESettings:
     bimodal: BimodalSettings = field(default_factory=BimodalSettings)
 
     def __post_init__(self) -> None:
-        optional_whole("population_size", self.population_size, 4)
+        store_plain(self)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
         fraction("eigen_probability", self.eigen_probability)
         fraction("covariance_fraction", self.covariance_fraction)
 
@@ -124,7 +126,8 @@ class CoBiDEPCMSettings:
     bimodal: BimodalSettings = field(default_factory=BimodalSettings)
 
     def __post_init__(self) -> None:
-        optional_whole("population_size", self.population_size, 4)
+        store_plain(self)
+        optional_whole("population_size", self.population_size, 4, LARGEST_SIZE)
 
 
 def cobide_pcm(settings: CoBiDEPCMSettings, dimension: int) -> tuple[Shell, ParameterRule]:
@@ -149,7 +152,7 @@ class CDESettings(CompetingSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        optional_whole("population_size", self.population_size, 5)
+        optional_whole("population_size", self.population_size, 5, LARGEST_SIZE)
 
 
 def cde(settings: CDESettings, dimension: int) -> tuple[Shell, ParameterRule]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from de_gym.checks import shown
 from de_gym.controllers.jso import JSOSettings, make_jso
 from de_gym.optimizers import recipes
 from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
@@ -96,7 +97,7 @@ def method_name(name: str, *others: str) -> str:
     >>> method_name("jSO"), method_name("L-SHADE")
     ('jso', 'minion-lshade')
     """
-    wanted = str(name).lower()
+    wanted = name.lower() if isinstance(name, str) else None
     for key, method in METHODS.items():
         if wanted in (key, *method.aliases):
             return key
@@ -115,5 +116,7 @@ def make_optimizer(name: str, *, population_size: int | None = None) -> Optimize
     if population_size is None:
         return method(settings)
     if "population_size" not in {option.name for option in dataclasses.fields(settings)}:
-        raise ValueError(f"Method {name!r} sets its own population sizes, got `population_size` {population_size}.")
+        raise ValueError(
+            f"Method {name!r} sets its own population sizes, got `population_size` {shown(population_size)}."
+        )
     return method(dataclasses.replace(settings, population_size=population_size))

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
+from de_gym.checks import LARGEST_SIZE, real, whole
 from de_gym.evolution.populations import Trials
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.optimizers.records import ConvergenceRecord, RunResult, evaluation_grid, report_errors
@@ -178,11 +179,15 @@ def run(
     """
     seeds = _spawn_seeds(problem, num_runs, seed) if seeds is None else list(seeds)
     problems = _one_per_run(problem, len(seeds))
-    budget = default_max_evaluations(problems.dimension) if max_evaluations is None else max_evaluations
+    budget = (
+        default_max_evaluations(problems.dimension)
+        if max_evaluations is None
+        else whole("max_evaluations", max_evaluations, 1)
+    )
     recorder = ResultRecorder(problems, evaluation_grid(budget) if grid is None else grid)
-    stops: list[Observer] = [] if target_error is None else [StopAtError(target_error)]
+    stops: list[Observer] = [] if target_error is None else [StopAtError(real("target_error", target_error, 0.0))]
     if max_generations is not None:
-        stops.append(StopAtGeneration(max_generations))
+        stops.append(StopAtGeneration(whole("max_generations", max_generations, 0)))
     rngs = [np.random.default_rng(sequence) for sequence in seeds]
     optimizer.start(problems.lower, problems.upper, rngs, budget)
     try:
@@ -197,9 +202,7 @@ def _spawn_seeds(
 ) -> list[np.random.SeedSequence]:
     if num_runs is None:
         num_runs = 51 if isinstance(problem, Problem) else len(problem)
-    if num_runs < 1:
-        raise ValueError(f"`num_runs` must be at least 1, got {num_runs}.")
-    return np.random.SeedSequence(seed).spawn(num_runs)
+    return np.random.SeedSequence(whole("seed", seed, 0)).spawn(whole("num_runs", num_runs, 1, LARGEST_SIZE))
 
 
 def _one_per_run(problem: Problem | Sequence[Problem] | ProblemBatch, num_runs: int) -> ProblemBatch:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import FloatArray
+from de_gym.checks import LARGEST_SIZE, numbers, real, truth, whole
 from de_gym.machine.kernel import are_finite
 from de_gym.problems.compiled import ProgramEvaluator, as_kernel_array
 from de_gym.problems.programs import ProgramArrays
@@ -97,13 +97,16 @@ class Problem:
             raise TypeError(f"`fun` must be callable, got {type(fun).__name__}.")
         label = name or str(getattr(fun, "__name__", type(fun).__name__))
         lower_bounds, upper_bounds = _broadcast_bounds(lower, upper, dimension)
-        evaluator: Evaluator = VectorFunction(fun, label) if vectorized else PointFunction(fun, label)
+        evaluator: Evaluator = (
+            VectorFunction(fun, label) if truth("vectorized", vectorized) else PointFunction(fun, label)
+        )
         return cls(label, lower_bounds, upper_bounds, evaluator, optimum=optimum)
 
     def evaluate(self, points: ArrayLike) -> FloatArray:
         """Return the values of ``points``, shape (..., D), as an array of shape (...)."""
         # For few points the steps around the kernel cost as much as the kernel, so none is taken without need.
-        array = points if type(points) is np.ndarray else np.asarray(points, dtype=np.float64)
+        is_plain = type(points) is np.ndarray and points.dtype == np.float64
+        array: FloatArray = points if is_plain else numbers("points", points)  # type: ignore[assignment]
         shape = array.shape
         if not shape or shape[-1] != self.dimension:
             raise ValueError(
@@ -133,10 +136,10 @@ def _frozen(vector: FloatArray) -> FloatArray:
 
 def _broadcast_bounds(lower: ArrayLike, upper: ArrayLike, dimension: int | None) -> tuple[FloatArray, FloatArray]:
     """Return both bounds as arrays of shape (D,)."""
-    low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+    low, high = numbers("lower", lower), numbers("upper", upper)
     sizes = {bound.size for bound in (low, high) if bound.ndim == 1}
     if dimension is not None:
-        sizes.add(dimension)
+        sizes.add(whole("dimension", dimension, 1, LARGEST_SIZE))
     if low.ndim > 1 or high.ndim > 1 or len(sizes) > 1:
         wanted = "" if dimension is None else f" with `dimension` {dimension}"
         raise ValueError(
@@ -174,6 +177,4 @@ def _checked_bounds(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, F
 def _checked_optimum(optimum: float | None) -> float | None:
     if optimum is None:
         return None
-    if not math.isfinite(optimum):
-        raise ValueError(f"`optimum` must be a finite number or None, got {optimum}.")
-    return float(optimum)
+    return real("optimum", optimum)

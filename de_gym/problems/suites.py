@@ -8,12 +8,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from de_gym.checks import LARGEST_SIZE, listed, shown, whole
 from de_gym.problems import cec2013, cec2017, random_suite
 from de_gym.problems.base import Problem
 from de_gym.problems.compiled import ProgramEvaluator
 from de_gym.problems.own_suites import REGISTERED, OwnSuite, is_own, own_suite
 from de_gym.problems.table import BOUND, SuiteTable
-from de_gym.registry import unknown_name_message
+from de_gym.registry import known_name
 
 # The suites with a fixed number of functions.
 SUITES = {table.name: table for table in (cec2013.TABLE, cec2017.TABLE)}
@@ -24,7 +25,7 @@ _PASSING: WeakValueDictionary[tuple[str, int, int], Problem] = WeakValueDictiona
 
 
 class SuiteProblem(Problem):
-    """A function of a suite, evaluated by the compiled kernel; one object per function and dimension in a process."""
+    """A function of a suite; one object per function and dimension in a process."""
 
     def __init__(self, table: SuiteTable, number: int, dimension: int) -> None:
         bounds = np.full(dimension, BOUND)
@@ -61,17 +62,18 @@ def _kept_problem(suite: str, number: int, dimension: int) -> Problem:
 
 def _find_table(name: str, seed: int | None = None) -> SuiteTable:
     """Return the table of a suite, whose name may carry a seed as in ``"random:7"``."""
-    base, colon, written = name.partition(":")
+    if not isinstance(name, str):
+        raise TypeError(f"The name of a suite must be a string, got {shown(name)}.")
+    base, colon, written = name.lower().partition(":")
     if base != RANDOM:
-        if name not in SUITES:
-            raise ValueError(unknown_name_message("suite", name, [*SUITES, RANDOM, *REGISTERED, "MODULE:ATTRIBUTE"]))
+        name = known_name("suite", name, [*SUITES, RANDOM, *REGISTERED], "MODULE:ATTRIBUTE")
         if seed is not None:
             raise ValueError(f"Suite {name!r} is fixed and takes no `seed`, got {seed!r}.")
         return SUITES[name]
-    if colon and not written.isdecimal():
+    if colon and not (written.isdecimal() and len(written) < 19):
         raise ValueError(f"The seed in the name of suite {name!r} must be an integer of at least 0.")
-    if seed is not None and not (_is_integer(seed) and seed >= 0):
-        raise ValueError(f"`seed` must be an integer of at least 0, got {seed!r}.")
+    if seed is not None:
+        seed = whole("seed", seed, 0)
     if colon and seed is not None and int(written) != seed:
         raise ValueError(f"`seed` must be the one in the name of suite {name!r}, got {seed!r}.")
     return random_suite.table(int(written) if colon else int(seed or 0))
@@ -99,7 +101,7 @@ class Suite:
 
     def __getitem__(self, number: int) -> Problem:
         """Return the function with this official number."""
-        if number not in self.numbers:
+        if not _is_integer(number) or number not in self.numbers:
             raise ValueError(_unknown_number_message(_find_table(self.name), number, self.numbers))
         return suite_problem(self.name, int(number), self.dimension)
 
@@ -118,7 +120,7 @@ class Suite:
 def make_suite(
     name: str, dimension: int, functions: Iterable[int] | None = None, *, seed: int | None = None
 ) -> Suite | OwnSuite:
-    """Return a benchmark suite.
+    """Return a suite, by name.
 
     Args:
         name: ``"cec2013"`` (28 functions), ``"cec2017"`` (30, in the official numbering) or ``"random"`` (as many as
@@ -145,16 +147,19 @@ def make_suite(
             raise ValueError(f"The suite {name!r} of your own takes no `seed`, got {seed!r}.")
         return own_suite(name, dimension, functions)
     table = _find_table(name, seed)
+    dimension = whole("dimension", dimension, 1, LARGEST_SIZE)
     if dimension not in table.dimensions:
         raise ValueError(
-            f"Suite {name!r} has no functions of dimension {dimension!r}; supported: {_listed(table.dimensions)}."
+            f"Suite {name!r} has no functions of dimension {dimension}; supported: {_listed(table.dimensions)}."
         )
     if functions is None:
         numbers = tuple(n for n in table.default_numbers if dimension in table.supported_dimensions(n))
     else:
-        numbers = tuple(_checked_number(table, number, dimension) for number in functions)
+        numbers = tuple(
+            _checked_number(table, number, dimension) for number in listed("functions", functions, "function numbers")
+        )
     if not numbers:
-        raise ValueError("A suite needs at least one function, got none.")
+        raise ValueError("`functions` must name at least one function, got none.")
     if len(set(numbers)) < len(numbers):
         repeated = sorted({number for number in numbers if numbers.count(number) > 1})
         raise ValueError(f"Every function of a suite may be listed once, got {repeated} more than once.")
@@ -186,7 +191,7 @@ def paper_number(suite: str, official_number: int) -> int:
 
 
 def _is_integer(number: object) -> bool:
-    return isinstance(number, int | np.integer)
+    return isinstance(number, int | np.integer) and not isinstance(number, bool)
 
 
 def _checked_number(table: SuiteTable, number: int, dimension: int) -> int:
@@ -202,8 +207,8 @@ def _checked_number(table: SuiteTable, number: int, dimension: int) -> int:
 
 
 def _unknown_number_message(table: SuiteTable, number: object, choices: Sequence[int]) -> str:
-    """Return the sentence that rejects a number, with the way to get it where it exists elsewhere in the suite."""
-    if number in table.numbers:
+    """Return the sentence that rejects a number, with the way to get it if the suite has it elsewhere."""
+    if _is_integer(number) and number in table.numbers:
         hint = f"It exists: name it in make_suite(..., functions=[{number}])."
     elif isinstance(number, int | np.integer):
         # A number outside a range is nearest to one of its ends, and nobody could look at all the others.
@@ -211,9 +216,9 @@ def _unknown_number_message(table: SuiteTable, number: object, choices: Sequence
         hint = f"Did you mean {min(candidates, key=lambda choice: abs(choice - int(number)))}?"
     else:
         hint = "Official numbers are integers."
-    return f"No function {number!r} in this suite {table.name!r}. {hint} Available: {_listed(choices)}."
+    return f"No function {shown(number)} in this suite {table.name!r}. {hint} Available: {_listed(choices)}."
 
 
 def _listed(numbers: Sequence[int]) -> str:
-    """Return the numbers as a sentence names them."""
+    """Return the numbers for our sentences."""
     return f"{numbers[0]} and more" if isinstance(numbers, range) else ", ".join(map(str, numbers))

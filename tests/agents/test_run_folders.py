@@ -17,7 +17,23 @@ def test_the_run_folder_is_new_and_holds_the_configuration(tmp_path):
     first, second = make_run_folder(config), make_run_folder(config)
     assert first != second
     assert load_run_config(first) == config
-    assert json.loads((first / "config.json").read_text()) == json.loads(json.dumps(asdict(config)))
+    written = json.loads((first / "config.json").read_text())
+    assert len(written.pop("sha256")) == 64
+    assert written == json.loads(json.dumps(asdict(config)))
+
+
+def test_a_changed_digit_in_the_configuration_is_noticed(tmp_path):
+    save_run_config(TINY, tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(path.read_text().replace('"learning_rate": 0.005', '"learning_rate": 0.004'))
+    with pytest.raises(ValueError, match=r"config\.json' does not match its checksum: the file is damaged\.$"):
+        load_run_config(tmp_path)
+
+
+def test_a_configuration_that_is_no_text_is_refused_in_one_sentence(tmp_path):
+    (tmp_path / "config.json").write_bytes(b'{"seed": \xa0}')
+    with pytest.raises(ValueError, match=r"config\.json' is damaged: it is not JSON \(.*\)\.$"):
+        load_run_config(tmp_path)
 
 
 def test_an_output_folder_that_cannot_be_written_is_reported(tmp_path):
@@ -74,7 +90,7 @@ def test_a_configuration_of_wrong_types_is_refused(changes, message, tmp_path):
 @pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"\xff\xfe", b"null"])
 def test_what_is_no_configuration_is_refused(text, tmp_path):
     (tmp_path / "config.json").write_bytes(text)
-    with pytest.raises(ValueError, match=r"config\.json' is not the configuration of a run"):
+    with pytest.raises(ValueError, match=r"config\.json' is (not the configuration of a run|damaged: it is not JSON)"):
         load_run_config(tmp_path)
     values = asdict(TINY)
     del values["seed"]

@@ -7,7 +7,7 @@ from sb3_contrib import RecurrentPPO
 
 from agents import RecurrentREINFORCE, export_controller
 from agents.config import PRESETS, TrainConfig
-from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env
+from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env, set_threads
 from de_gym.controllers import load_controller, save_controller
 
 NOT_DEFAULT = {
@@ -169,3 +169,12 @@ def test_training_begins_with_the_weights_of_a_controller(tmp_path):
 def test_every_packaged_controller_of_a_preset_can_begin_its_training():
     make_agent(replace(PRESETS["short"], init="short-10d"), make_training_env(PRESETS["short"]))
     make_agent(replace(PRESETS["script-10d"], init="script-10d"), make_training_env(PRESETS["script-10d"]))
+
+
+def test_all_cores_are_a_number_that_a_run_keeps(monkeypatch):
+    given = []
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    monkeypatch.setattr(torch, "set_num_threads", given.append)
+    assert set_threads(TrainConfig(threads=None)).threads == 3
+    assert set_threads(TrainConfig(threads=2)).threads == 2
+    assert given == [3, 2]

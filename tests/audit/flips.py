@@ -1,0 +1,249 @@
+"""Damaged files: reading one gives what was written or a ``ValueError`` of one sentence, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes:
+        name: What reports call it.
+        content: The bytes of a file that is whole.
+        before: The bytes that it replaced, for writes that are torn.
+        read: Returns what a file holds.
+        suffix: How its name ends.
+    """
+
+    name: str
+    content: bytes
+    before: bytes
+    read: Callable[[Path], object]
+    suffix: str
+
+
+def damaged(content: bytes, before: bytes, rng: np.random.Generator) -> bytes:
+    """Return the content with flipped bits, cut off, or written only in part."""
+    data, kind = bytearray(content), int(rng.integers(6))
+    # A write that is torn where both are still the same leaves the old file, whole.
+    same = next(i for i, (new, old) in enumerate(zip(content, before, strict=False)) if new != old)
+    place = int(rng.integers(len(data)))
+    if kind in (0, 1, 2):
+        for _ in range((1, 1, int(rng.integers(2, 9)))[kind]):
+            data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
+        return bytes(data)
+    if kind == 3:
+        return content[:place]
+    if kind == 4:  # pages that never reached the disk
+        length = int(rng.integers(1, 4097))
+        data[place : place + length] = bytes(len(data[place : place + length]))
+        return bytes(data)
+    place = same + 1 + place % (len(content) - same)
+    return content[:place] + before[place:]
+
+
+def flip(count: int, seed: int, first: int) -> dict[str, Any]:
+    """Read damaged files ``first`` to ``first + count - 1`` and return the figures and the findings."""
+    totals: dict[str, Any] = {"files": 0, "same": 0, "refusals": 0, "by_kind": {}, "findings": []}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        kinds = make_kinds(folder)
+        whole = {kind.name: _outcome(kind, folder, kind.content)[1] for kind in kinds}
+        for number in range(first, first + count):
+            rng = np.random.default_rng([seed, number])
+            kind = kinds[number % len(kinds)]
+            outcome, seen = _outcome(kind, folder, damaged(kind.content, kind.before, rng))
+            totals["files"] += 1
+            totals["by_kind"][kind.name] = totals["by_kind"].get(kind.name, 0) + 1
+            if outcome == "refusal":
+                totals["refusals"] += 1
+            elif outcome == "read" and seen == whole[kind.name]:
+                totals["same"] += 1
+            else:
+                what = "other content, silently" if outcome == "read" else str(seen)
+                totals["findings"].append(f"file {number}, {kind.name}: {what}")
+    return totals
+
+
+def _outcome(kind: Kind, folder: Path, content: bytes) -> tuple[str, object]:
+    """Return "read" and what was read, "refusal", or "error" and what was raised."""
+    path = folder / f"damaged{kind.suffix}"
+    path.write_bytes(content)
+    try:
+        return "read", kind.read(path)
+    except ValueError as error:
+        message = str(error)
+        if "\n" in message or not message.endswith((".", "?", ")")) or len(message) > 1500:
+            return "error", f"not one sentence: {message[:300]!r}"
+        return "refusal", message
+    except Exception as error:
+        return "error", f"{type(error).__name__}: {str(error)[:300]}"
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def make_kinds(folder: Path) -> list[Kind]:
+    """Return a file of every kind, with the one it replaced."""
+    return [
+        *_controllers(folder), _checkpoint(folder), _strategy(folder), *_results(folder), _minimize(folder),
+        _config(folder),
+    ]  # fmt: skip
+
+
+def _kind(name: str, write: Callable[[Path, int], object], read: Callable[[Path], object], path: Path) -> Kind:
+    write(path, 1)
+    before = path.read_bytes()
+    path.unlink()
+    write(path, 2)
+    return Kind(name, path.read_bytes(), before, read, path.suffix)
+
+
+def _controllers(folder: Path) -> Iterator[Kind]:
+    from de_gym.controllers import ResidualController, load, save_controller, save_residual_controller
+
+    def write_recurrent(path: Path, number: int) -> None:
+        save_controller(load(("short-10d", "long-10d")[number - 1]), path)
+
+    def read(path: Path) -> object:
+        controller = load(path)
+        if isinstance(controller, ResidualController):
+            return pickle.dumps((controller.weights, controller.size_weights, controller.fades, dict(controller.info)))
+        arrays = {name: array.tobytes() for name, array in sorted(controller.tensors.items())}
+        return arrays, asdict(controller.info)
+
+    def write_residual(path: Path, number: int) -> None:
+        from dataclasses import replace
+
+        shipped = load("adaptive")
+        assert isinstance(shipped, ResidualController)
+        save_residual_controller(replace(shipped, weights=shipped.weights * number), path)
+
+    yield _kind("controller", write_recurrent, read, folder / "controller.safetensors")
+    yield _kind("residual controller", write_residual, read, folder / "residual.safetensors")
+
+
+def _tiny_agent() -> Any:
+    from agents.config import TrainConfig
+    from agents.training import make_agent, make_training_env
+
+    config = TrainConfig(
+        functions=(1,), episodes_per_function=2, dimension=2, population_size=6, max_generations=4, cell_size=3,
+        test_functions=(2,),
+    )  # fmt: skip
+    return make_agent(config, make_training_env(config))
+
+
+def _checkpoint(folder: Path) -> Kind:
+    from agents.checkpoints import load_checkpoint, save_checkpoint
+
+    agent = _tiny_agent()
+
+    def write(path: Path, number: int) -> None:
+        agent.learn(8, reset_num_timesteps=False)
+        save_checkpoint(agent, number, path)
+
+    def read(path: Path) -> object:
+        progress = load_checkpoint(agent, path, 10)
+        weights = {name: tensor.numpy().tobytes() for name, tensor in agent.policy.state_dict().items()}
+        states = agent.policy.optimizer.state_dict()["state"]
+        return progress, weights, {key: [t.numpy().tobytes() for t in state.values()] for key, state in states.items()}
+
+    return _kind("training checkpoint", write, read, folder / "checkpoint.safetensors")
+
+
+def _strategy(folder: Path) -> Kind:
+    from agents.evolution_strategy import Curriculum, EvolutionStrategy
+
+    curriculum = Curriculum(dimensions=(2,), largest_budget=60.0, num_problems=2)
+    strategy = EvolutionStrategy(curriculum, num_candidates=4)
+
+    def write(path: Path, number: int) -> None:
+        strategy.learn(1)
+        strategy.save(path)
+
+    def read(path: Path) -> object:
+        loaded = EvolutionStrategy.load(path)
+        settings = asdict(loaded.curriculum), loaded.num_candidates, loaded.step_size, loaded.seed
+        return settings, loaded.scores, loaded.anchor_scores, loaded.mean.tobytes()
+
+    return _kind("strategy", write, read, folder / "strategy.json")
+
+
+def _results(folder: Path) -> Iterator[Kind]:
+    from de_gym.evaluation import PROTOCOLS
+    from de_gym.evaluation.array_files import DamagedFileError, read_arrays, write_arrays
+    from de_gym.evaluation.result_files import read_runs, result_file
+
+    def write_chunk(path: Path, number: int) -> None:
+        write_arrays(path, {"errors": np.arange(40.0) * number, "evaluations": np.arange(40)}, "chunk")
+
+    def read_chunk(path: Path) -> object:
+        try:
+            return {name: array.tobytes() for name, array in read_arrays(path, "chunk").items()}
+        except DamagedFileError as error:
+            raise ValueError(str(error)) from error  # the store computes such a chunk anew
+
+    yield _kind("chunk of a store", write_chunk, read_chunk, folder / "chunk.npz")
+    protocol = PROTOCOLS["paper-cec13-10d"]
+    shipped, older = (result_file(PROTOCOLS[name]).read_bytes() for name in ("paper-cec13-10d", "paper-cec13-30d"))
+
+    def read_file(path: Path) -> object:
+        os.replace(path, folder / result_file(protocol).name)
+        runs = read_runs(protocol, folder)
+        return {name: (entry.errors.tobytes(), json.dumps(dict(entry.settings))) for name, entry in runs.items()}
+
+    yield Kind("result file", shipped, older, read_file, ".npz")
+
+
+def _bowl(x: Any) -> float:
+    return float(np.sum(np.square(x)))
+
+
+def _minimize(folder: Path) -> Kind:
+    from de_gym import minimize
+
+    def run(path: Path, seed: int) -> object:
+        result = minimize(_bowl, [(-5, 5)] * 2, method="de", max_evaluations=60, seed=seed, checkpoint=path)
+        return result.x.tobytes(), result.fun, result.nfev
+
+    return _kind("minimize checkpoint", run, lambda path: run(path, 2), folder / "run.npz")
+
+
+def _config(folder: Path) -> Kind:
+    from agents.config import TrainConfig
+    from agents.run_folders import CONFIG_FILE, load_run_config, save_run_config
+
+    def write(path: Path, number: int) -> None:
+        save_run_config(TrainConfig(seed=10**number, learning_rate=0.001 * number), folder)
+
+    def read(path: Path) -> object:
+        os.replace(path, folder / CONFIG_FILE)
+        return load_run_config(folder)
+
+    return _kind("configuration", write, read, folder / CONFIG_FILE)
+
+
+def summary(totals: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of a report: findings, and one line of figures."""
+    for finding in sorted(totals["findings"], key=lambda text: text.partition(",")[2]):
+        yield f"  {finding}"
+    yield (
+        f"flips: {totals['files']} damaged files of {len(totals['by_kind'])} kinds; {totals['same']} read as written, "
+        f"{totals['refusals']} refused in one sentence, {len(totals['findings'])} findings"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit("Run the folder: python tests/audit --flips 1000")
