@@ -9,7 +9,7 @@ import numpy as np
 from de_gym.controllers import DEFAULT
 from de_gym.evaluation.held_out import Case, HeldOutErrors
 from de_gym.evaluation.statistics import bootstrap_interval, superiority
-from de_gym.evaluation.table import Cell, Table, table
+from de_gym.evaluation.table import Cell, Table, interval_text, table
 from de_gym.optimizers import METHODS
 
 
@@ -71,7 +71,7 @@ def _cell(content: HeldOutErrors, reference: str, other: str, cases: Sequence[Ca
     if not shares:
         return Cell("")
     mean, (low, high) = float(np.mean(shares)), bootstrap_interval(shares)
-    return Cell(f"{mean:.2f}", mean, strong=low > 0.5, note=f"{low:.2f}-{high:.2f}")
+    return Cell(f"{mean:.2f}", mean, strong=low > 0.5, note=interval_text(low, high))
 
 
 def _budgets(content: HeldOutErrors, reference: str) -> dict[int, list[Case]]:

@@ -13,7 +13,7 @@ from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.result_files import RESULTS
 from de_gym.evaluation.results import equal_runs, shipped_results
 from de_gym.evaluation.statistics import bootstrap_interval, performance_scores
-from de_gym.evaluation.table import Cell, Table, table
+from de_gym.evaluation.table import Cell, Table, interval_text, table
 
 LADDERS = (
     "small-cec17-10d",
@@ -111,4 +111,6 @@ def _cell(rung: Rung | None) -> Cell:
     if rung is None:
         return Cell("")
     low, high = rung.interval
-    return Cell(f"{rung.score:.2f}", rung.score, strong=rung.place == "1", note=f"{low:.2f}-{high:.2f}; {rung.place}")
+    return Cell(
+        f"{rung.score:.2f}", rung.score, strong=rung.place == "1", note=f"{interval_text(low, high)}; {rung.place}"
+    )
