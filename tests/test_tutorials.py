@@ -22,7 +22,7 @@ def command_of(language: str, code: str, folder: Path) -> list[str]:
         assert re.fullmatch(r"[a-z_]+\.py", name), name
         (folder / name).write_text(code)
         return [sys.executable, name]
-    program, script, *arguments = code.split()
+    program, script, *arguments = code.replace("\\\n", " ").split()
     assert program == "python"
     return [sys.executable, str(ROOT / script), *arguments]
 

@@ -28,11 +28,25 @@ function makeScale({ domain: [low, high], log = false }, [from, to], space = 60)
   scale.ticks = [];
   for (let tick = Math.ceil(first / step - 1e-9) * step; tick <= last + 1e-9; tick += step)
     scale.ticks.push(log ? 10 ** tick : Number(tick.toFixed(6)));
+  if (log && scale.ticks.length < 2) scale.ticks = ticksWithinDecades(low, high, count);
   return scale;
+}
+
+// Where a log scale spans hardly a power of ten: 1, 2 and 5 times one, or evenly spaced round numbers.
+function ticksWithinDecades(low, high, count) {
+  const decade = 10 ** Math.floor(Math.log10(low));
+  const marks = [1, 2, 5, 10, 20, 50].map((factor) => factor * decade).filter((mark) => mark >= low && mark <= high);
+  if (marks.length > 1) return marks.slice(0, count + 1);
+  const size = 10 ** Math.floor(Math.log10((high - low) / 2 || low));
+  const step = size * Math.max(1, Math.round((high - low) / 3 / size));
+  const even = [];
+  for (let mark = Math.ceil(low / step) * step; mark <= high && even.length <= count; mark += step) even.push(mark);
+  return even;
 }
 
 function powerLabel(value) {
   const power = Math.round(Math.log10(value));
+  if (Math.abs(Math.log10(value) - power) > 1e-6) return shown(value);
   const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹";
   return "10" + [...String(power)].map((sign) => (sign === "-" ? "⁻" : digits[sign])).join("");
 }
@@ -74,7 +88,8 @@ function lineChart(holder, series, axes, { height = 320, small = false, stepped 
   for (const { band, color } of series.filter((one) => one.band)) {
     const upper = band.map(([place, , high]) => [place, high]);
     const lower = band.map(([place, low]) => [place, low]).reverse();
-    const outline = pathOf(upper, x, y) + pathOf(lower, x, y).replace("M", "L") + "Z";
+    const within = (value) => Math.min(frame.bottom, Math.max(frame.top, y(value)));
+    const outline = pathOf(upper, x, within) + pathOf(lower, x, within).replace("M", "L") + "Z";
     svg.append(element("path", { d: outline, fill: color, "fill-opacity": 0.15 }));
   }
   for (const { points, color, dash, strong } of series) {

@@ -8,8 +8,9 @@ import numpy as np
 
 from de_gym.controllers import DEFAULT
 from de_gym.evaluation.held_out import Case, HeldOutErrors
+from de_gym.evaluation.results import method_label
 from de_gym.evaluation.statistics import bootstrap_interval, superiority
-from de_gym.evaluation.table import Cell, Table, table
+from de_gym.evaluation.table import Cell, Table, interval_text, table
 from de_gym.optimizers import METHODS
 
 
@@ -17,7 +18,7 @@ def pooled_table(content: HeldOutErrors, reference: str = DEFAULT) -> Table:
     """Return one row per method that the reference is compared with, over all numbers of coordinates together."""
     budgets = _budgets(content, reference)
     rows = [
-        [Cell(method_title(name)), *(_cell(content, reference, name, cases) for cases in budgets.values())]
+        [Cell(method_label(name)), *(_cell(content, reference, name, cases) for cases in budgets.values())]
         for name in _others(content, reference)
     ]
     return table(["against", *(f"{budget:,} n" for budget in budgets)], rows)
@@ -40,7 +41,7 @@ def table_by_dimension(content: HeldOutErrors, reference: str = DEFAULT) -> Tabl
             columns = [[case for case in cases if case.dimension == dimension] for cases in budgets.values()]
             cells = [_cell(content, reference, name, cases) for cases in columns]
             if any(cell.text for cell in cells):
-                rows.append([Cell(str(dimension)), Cell(method_title(name)), *cells])
+                rows.append([Cell(str(dimension)), Cell(method_label(name)), *cells])
     header = ["n", "against", *(f"{budget:,} n" for budget in budgets)]
     return table(header, rows, "rl" + "r" * len(budgets))
 
@@ -56,22 +57,13 @@ def won_shares(content: HeldOutErrors, reference: str, other: str, cases: Iterab
     return shares
 
 
-def method_title(name: str) -> str:
-    """Return what the tables call a method.
-
-    >>> method_title("cma"), method_title("mine")
-    ('CMA-ES (cma)', 'mine')
-    """
-    return METHODS[name].title if name in METHODS else name
-
-
 def _cell(content: HeldOutErrors, reference: str, other: str, cases: Sequence[Case]) -> Cell:
     """Return the mean share with its interval, emphasised where the interval lies above one half: a tie is no win."""
     shares = won_shares(content, reference, other, cases)
     if not shares:
         return Cell("")
     mean, (low, high) = float(np.mean(shares)), bootstrap_interval(shares)
-    return Cell(f"{mean:.2f}", mean, strong=low > 0.5, note=f"{low:.2f}-{high:.2f}")
+    return Cell(f"{mean:.2f}", mean, strong=low > 0.5, note=interval_text(low, high))
 
 
 def _budgets(content: HeldOutErrors, reference: str) -> dict[int, list[Case]]:

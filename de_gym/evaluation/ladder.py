@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.evaluation.comparison import shared_place
-from de_gym.evaluation.held_out_tables import method_title
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.result_files import RESULTS
-from de_gym.evaluation.results import equal_runs, shipped_results
+from de_gym.evaluation.results import equal_runs, method_label, shipped_results
 from de_gym.evaluation.statistics import bootstrap_interval, performance_scores
-from de_gym.evaluation.table import Cell, Table, table
+from de_gym.evaluation.table import Cell, Table, interval_text, table
 
 LADDERS = (
     "small-cec17-10d",
@@ -83,7 +82,7 @@ def ladder_table(ladders: Sequence[Ladder]) -> Table:
     rows = []
     for name in _by_mean_place(ladders):
         rungs = [ladder.rungs.get(name) for ladder in ladders]
-        rows.append([Cell(method_title(name)), *(_cell(rung) for rung in rungs)])
+        rows.append([Cell(method_label(name)), *(_cell(rung) for rung in rungs)])
     return table(["method", *(f"{ladder.title}, of {len(ladder.rungs)}" for ladder in ladders)], rows)
 
 
@@ -111,4 +110,6 @@ def _cell(rung: Rung | None) -> Cell:
     if rung is None:
         return Cell("")
     low, high = rung.interval
-    return Cell(f"{rung.score:.2f}", rung.score, strong=rung.place == "1", note=f"{low:.2f}-{high:.2f}; {rung.place}")
+    return Cell(
+        f"{rung.score:.2f}", rung.score, strong=rung.place == "1", note=f"{interval_text(low, high)}; {rung.place}"
+    )

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 
 from de_gym.controllers import DEFAULT, available
 from de_gym.evaluation.figures import LIGHT, Theme, themed_figure
-from de_gym.evaluation.held_out_tables import method_title
 from de_gym.evaluation.ladder import Ladder
+from de_gym.evaluation.results import method_label
 
 NUM_SHOWN = 8
 """Methods in a panel: the first ones, and the default wherever it stands."""
@@ -50,7 +50,7 @@ def _draw_panel(axes: Axes, ladder: Ladder, theme: Theme) -> None:
     above = [rung.interval[1] - rung.score for rung in rungs]
     axes.set_visible(True)
     axes.barh(range(len(names)), scores, color=colors, height=0.62, xerr=[below, above], ecolor=theme.text)
-    labels = [f"{rung.place}  {method_title(name)}" for name, rung in zip(names, rungs, strict=True)]
+    labels = [f"{rung.place}  {method_label(name)}" for name, rung in zip(names, rungs, strict=True)]
     axes.set_yticks(range(len(names)), labels)
     for label, name in zip(axes.get_yticklabels(), names, strict=True):
         label.set_fontweight("bold" if name == DEFAULT else "normal")

@@ -11,7 +11,7 @@ from de_gym.controllers import DEFAULT, RecurrentController, available, load
 from de_gym.controllers.pretrained import CHECKSUMS
 from de_gym.evaluation.ladder import Ladder
 from de_gym.evaluation.score_tables import CONTROLLERS, studies
-from de_gym.evaluation.table import Cell, Table, table
+from de_gym.evaluation.table import Cell, Table, interval_text, table
 from de_gym.tensor_files import read_tensor_file
 
 
@@ -74,10 +74,8 @@ def _results(name: str, ladders: Sequence[Ladder]) -> str:
     parts = []
     for ladder in ladders:
         if rung := ladder.rungs.get(name):
-            low, high = rung.interval
-            parts.append(
-                f"{ladder.title}: {rung.score:.2f} ({low:.2f}-{high:.2f}), place {rung.place} of {len(ladder.rungs)}"
-            )
+            score = f"{rung.score:.2f} ({interval_text(*rung.interval)})"
+            parts.append(f"{ladder.title}: {score}, place {rung.place} of {len(ladder.rungs)}")
     return f"average performance score on CEC'17, {'; '.join(parts)}." if parts else ""
 
 

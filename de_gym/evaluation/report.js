@@ -60,7 +60,8 @@ function drawRuntimes() {
   if (!byId("runtimes")) return;
   const series = withCurves().map((method) => {
     const { grid, shares } = data.curves[method.name];
-    const points = grid.map((count, place) => [count / data.dimension, shares[place]]).filter(([count]) => count >= 1);
+    const begin = Math.max(0, shares.findIndex((share) => share > 0) - 1);  // nothing is reached before
+    const points = grid.map((count, place) => [count / data.dimension, shares[place]]).slice(begin);
     return { label: method.label, color: color(method), dash: method.dash, strong: method.reference, points };
   });
   if (!series.length) { byId("runtimes").replaceChildren(); return; }

@@ -155,12 +155,13 @@ def equal_runs(methods: Sequence[MethodResults], at_most: int) -> tuple[MethodRe
 
 
 def method_label(name: str) -> str:
-    """Return what tables print for a method: the paper's name where it has one.
+    """Return what tables print for a method: the paper's name where it has one, or the algorithm's own.
 
-    >>> method_label("jade"), method_label("mine")
-    ('JADE w/o archive', 'mine')
+    >>> method_label("jade"), method_label("cma"), method_label("mine")
+    ('JADE w/o archive', 'CMA-ES (cma)', 'mine')
     """
-    return {**LABELS, "jso-lde-paper": "jSO (paper's table)"}.get(name, name)
+    labels = {**{key: method.title for key, method in ALGORITHMS.items()}, **LABELS}
+    return {**labels, "jso-lde-paper": "jSO (paper's table)"}.get(name, name)
 
 
 def load_results(store: ResultStore, names: Sequence[str] | None = None) -> list[MethodResults]:

@@ -85,6 +85,15 @@ def number(value: float | None, form: str, *, strong: bool = False) -> Cell:
     return Cell(format(value, form), value if isinstance(value, int) else float(value), strong)
 
 
+def interval_text(low: float, high: float) -> str:
+    r"""Return an interval that is never broken into two lines.
+
+    >>> interval_text(0.5, 0.75)
+    '0.50‑0.75'
+    """
+    return f"{low:.2f}\u2011{high:.2f}"
+
+
 def to_markdown(content: Table) -> str:
     r"""Return a table in Markdown.
 

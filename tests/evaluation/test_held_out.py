@@ -41,7 +41,7 @@ def test_cells_pool_coordinates_and_a_missing_one_is_empty(content):
     assert row[1].value == 0.625
     assert not row[1].strong  # its interval reaches below one half
     rows = to_markdown(table_by_dimension(content)).splitlines()[2:]
-    assert rows == ["| 2 | jSO | **1.00** (1.00-1.00) |  |", "| 5 | jSO | 0.25 (0.00-0.50) |  |"]
+    assert rows == ["| 2 | jSO | **1.00** (1.00\u20111.00) |  |", "| 5 | jSO | 0.25 (0.00\u20110.50) |  |"]
     assert content_sentence(content).startswith("2 problems for each n of 2, 5;")
 
 
