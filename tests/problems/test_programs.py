@@ -10,14 +10,16 @@ import pytest
 
 from de_gym.arrays import FloatArray
 from de_gym.machine import kernel
-from de_gym.problems.compiled import ProgramEvaluator, as_kernel_array
+from de_gym.problems.compiled import as_kernel_array
 from de_gym.problems.programs import LANDSCAPES, Program, join_programs
 
 
 def run(program: Program, points: FloatArray) -> FloatArray:
     """Return the values of points (P, D)."""
-    values = ProgramEvaluator(lambda: program).evaluate_finite(as_kernel_array(points))
-    assert values is not None
+    values, starts, entries = np.empty(len(points)), np.array([0, len(points)]), np.zeros((1, 2), np.int64)
+    kernel.evaluate_programs(
+        as_kernel_array(points)[np.newaxis], starts, entries, *program.arrays(), values[np.newaxis]
+    )
     return values
 
 

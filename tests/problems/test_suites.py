@@ -133,7 +133,7 @@ def test_later_processes_load_the_compiled_code(tmp_path):
         "from de_gym.problems import make_suite; from de_gym.machine import kernel\n"
         "problem = make_suite('cec2013', 10)[8]\n"
         "assert problem.evaluate(problem.optimal_position) == problem.optimum\n"
-        "print(sum(kernel.evaluate_programs.stats.cache_hits.values()))\n"
+        "print(sum(kernel.evaluate_finite.stats.cache_hits.values()))\n"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     hits = [

@@ -1,0 +1,105 @@
+"""Breaks central lines one at a time and sees whether the tests concerned notice.
+
+Run ``python tests/mutants.py [FIRST LAST]``; each mutant is tried in a copy of the repository that keeps what is
+compiled already.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+COPIED = "de_gym", "tests", "agents", "pyproject.toml", "train.py", "evaluate.py", "README.md"
+
+
+class Mutant(NamedTuple):
+    """A line to break.
+
+    Attributes:
+        file: Where it stands, below ``de_gym``.
+        old: What is there, once.
+        new: What to put in its place.
+        tests: The tests that must notice, below ``tests``.
+    """
+
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+JUDGING = "envs/test_de_param_control.py"
+ADAPTIVE = "envs/test_adaptive_de_control.py"
+VECTOR = "envs/test_vector.py"
+JSO = "optimizers/test_adaptive_jso.py"
+HISTORY = "controllers/test_success_history.py"
+MUTANTS = (
+    Mutant("envs/success_history_shell.py", "return 2 * population_size", "return population_size", ADAPTIVE),
+    Mutant("envs/success_history_shell.py", "rule.set_residuals(residuals)", "rule.set_residuals(-residuals)", JSO),
+    Mutant("envs/success_history_shell.py", 'population.runs["evaluations"] += np', "np", ADAPTIVE),
+    Mutant("envs/success_history_shell.py", "state.order[:, 0]", "state.order[:, 1]", ADAPTIVE),
+    Mutant("envs/two_population_shell.py", "return population_size + 1", "return population_size", ADAPTIVE),
+    Mutant("envs/two_population_shell.py", "state.rows[runs, TOP, 0]", "state.rows[runs, TOP, 1]", VECTOR),
+    Mutant("envs/adaptive_process.py", 'runs["size"] = following.next_size', 'runs["size"] = 0', ADAPTIVE),
+    Mutant("envs/adaptive_process.py", "action_low: float = -1.0", "action_low: float = 0.0", ADAPTIVE),
+    Mutant("envs/run_env.py", "None if terminated or truncated else state", "state", ADAPTIVE),
+    Mutant("envs/run_vector_env.py", "stepped[self._ended] = False", "pass", VECTOR),
+    Mutant("envs/run_vector_env.py", "int(seed) + run for run", "int(seed) for run", VECTOR),
+    Mutant("envs/actions.py", "raised if raised < 1.0 else 1.0", "raised", JUDGING),
+    Mutant("envs/judging.py", "has_ended and not has_terminated", "has_ended", JUDGING),
+    Mutant("envs/judging.py", "run.best_error < settings.target_error", "run.best_error < 0.0", JUDGING),
+    Mutant(
+        "envs/rewards.py", "return (before - after) / whole", "return (after - before) / whole", "envs/test_rewards.py"
+    ),
+    Mutant("envs/features.py", "normalized[run, i] < edge", "normalized[run, i] <= edge", "envs/test_features.py"),
+    Mutant("optimizers/adaptive_jso.py", "self._progress = self._progress[runs]", "pass", JSO),
+    Mutant("optimizers/controlled.py", "self._draws.keep(runs)", "pass", "optimizers"),
+    Mutant("controllers/success_history.py", "_MEAN_STEP * residual[3]", "_MEAN_STEP * residual[0]", HISTORY),
+    Mutant("controllers/success_history.py", "factor_squares / factor_sum", "factor_sum", HISTORY),
+    Mutant("evolution/history_features.py", "improvements[index, i] >= 0.0", "improvements[index, i] > 0.5", ADAPTIVE),
+    Mutant(
+        "evolution/front_selection.py",
+        "first_slot + order[k]) % size]\n        copy",
+        "order[k]]\n        copy",
+        "evolution",
+    ),
+    Mutant("evolution/residuals.py", "+ 0.3 * residual[0]", "- 0.3 * residual[0]", "evolution"),
+    Mutant("evolution/replacement.py", "parent - value", "value - parent", "evolution/test_replacement.py"),
+    Mutant("machine/ordering.py", "return value <= other", "return value < other", "evolution/test_replacement.py"),
+    Mutant("machine/kernel.py", "    if not are_finite(points):\n        return False\n", "", "problems/test_base.py"),
+)
+
+
+def is_noticed(mutant: Mutant, copy: Path) -> bool:
+    """Return whether the tests fail with the line broken."""
+    path = copy / "de_gym" / mutant.file
+    text = path.read_text()
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.file} must have {mutant.old!r} once, got it {text.count(mutant.old)} times.")
+    path.write_text(text.replace(mutant.old, mutant.new))
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/{mutant.tests}"]
+    environment = os.environ | {"PYTHONPATH": str(copy)}
+    return subprocess.run(command, cwd=copy, env=environment, capture_output=True, check=False).returncode == 1
+
+
+def main() -> None:
+    """Try the mutants and print which of them live."""
+    first, last = map(int, sys.argv[1:3]) if len(sys.argv) == 3 else (1, len(MUTANTS))
+    for number, mutant in enumerate(MUTANTS[first - 1 : last], first):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in COPIED:
+                source, target = ROOT / name, Path(folder) / name
+                # With times of change, so that what is compiled already need not be compiled again.
+                shutil.copytree(source, target) if source.is_dir() else shutil.copy2(source, target)
+            verdict = "noticed" if is_noticed(mutant, Path(folder)) else "ALIVE"
+        print(f"{number:2d} {verdict} {mutant.file}: {mutant.old!r} -> {mutant.new!r}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
