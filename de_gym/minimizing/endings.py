@@ -39,11 +39,11 @@ class RunRecord:
 
     def note(self, optimizer: Optimizer) -> None:
         """Take note of the optimiser's last generation."""
-        parameters = optimizer.last_parameters
+        means = optimizer.mean_parameters
         self._counts.append(self.evaluations.num_points)
         self._best_values.append(self.evaluations.best_value)
-        self._scale_factors.append(math.nan if parameters is None else _mean(parameters.scale_factors[0]))
-        self._crossover_rates.append(math.nan if parameters is None else _mean(parameters.crossover_rates[0]))
+        self._scale_factors.append(math.nan if means is None else float(means[0, 0]))
+        self._crossover_rates.append(math.nan if means is None else float(means[0, 1]))
 
     @property
     def num_generations(self) -> int:

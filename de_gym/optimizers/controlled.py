@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -89,9 +90,10 @@ class ControlledOptimizer(Optimizer):
         """Mean F and CR of the last generation told, shape (R, 2)."""
         if self._parameters is None:
             return None
-        factors, rates, starts = self._parameters.scale_factors, self._parameters.crossover_rates, self._draws.starts
-        means = np.empty((self.num_runs, 2))
-        for run, size in enumerate(np.diff(starts).tolist()):
+        factors, rates = self._parameters.scale_factors, self._parameters.crossover_rates
+        means, starts = np.empty((self.num_runs, 2)), self._draws.starts.tolist()
+        for run, (begin, end) in enumerate(pairwise(starts)):
+            size = end - begin
             # Sums and quotients, because ``np.mean`` costs more than both.
             means[run, 0] = np.add.reduce(factors[run, :size]) / size if size else np.nan
             means[run, 1] = np.add.reduce(rates[run, :size]) / size if size else np.nan

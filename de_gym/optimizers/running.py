@@ -66,7 +66,7 @@ def advance(
         if first_points is not None and generation == 0:
             given = first_points[: trials.starts[1]]
             trials.points[: len(given)] = given
-        values = problems.evaluate_ragged(trials.points, trials.starts)
+        values = _evaluate(problems, trials)
         optimizer.tell(values)
         progress = Progress(optimizer, problems, runs, generation, trials, values, optimizer.has_ended)
         for observer in observers:
@@ -79,6 +79,14 @@ def advance(
             runs, problems = runs[going_on], problems.take(going_on)
             if len(runs):
                 optimizer.keep(going_on)
+
+
+def _evaluate(problems: ProblemBatch, trials: Trials) -> FloatArray:
+    """Return the values (T,) of trials."""
+    if len(problems) == 1 and problems.programs is None and len(trials.points):
+        # A single function of the user's needs nothing of what brings the points of several runs in order.
+        return problems.problems[0].evaluator(trials.points)
+    return problems.evaluate_ragged(trials.points, trials.starts)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 Run: python tests/benchmarks/bench_minimize.py            (the overhead, as a ratio measured in one run)
      python tests/benchmarks/bench_minimize.py --problems (a table of values on standard problems)
+     python tests/benchmarks/bench_minimize.py --jso      (single runs of jSO beside minionpy's, same function)
 """
 
 from __future__ import annotations
@@ -117,5 +118,29 @@ def print_overhead() -> None:
         print(f"{name}: {median / budget * 1e6:.2f} us per evaluation, {ours / median:.2f} of it is minimize's time")
 
 
+def print_jso() -> None:
+    """Print CPU time per evaluation of single runs of jSO, ours and minionpy's, on one vectorised function."""
+    from minionpy import Minimizer
+
+    for dimension in (10, 30):
+        bounds, budget = [(-5.0, 5.0)] * dimension, 2000 * dimension
+        seconds: dict[str, list[float]] = {"minimize": [], "minionpy": []}
+        for seed in range(6):
+            start = time.process_time()
+            minimize(rosenbrock, bounds, method="jso", max_evaluations=budget, seed=seed, vectorized=True, tol=None)
+            middle = time.process_time()
+            objective = lambda points, _=None: rosenbrock(np.asarray(points)).tolist()  # noqa: E731
+            Minimizer(func=objective, bounds=bounds, algo="jSO", maxevals=budget, seed=seed).optimize()
+            seconds["minimize"].append(middle - start)
+            seconds["minionpy"].append(time.process_time() - middle)
+        ours, theirs = (np.median(seconds[name][1:]) / budget * 1e6 for name in seconds)
+        print(
+            f"n = {dimension}: minimize {ours:.2f} us per evaluation, minionpy {theirs:.2f}, {theirs / ours:.2f} times"
+        )
+
+
 if __name__ == "__main__":
-    print_values() if "--problems" in sys.argv else print_overhead()
+    if "--jso" in sys.argv:
+        print_jso()
+    else:
+        print_values() if "--problems" in sys.argv else print_overhead()
