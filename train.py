@@ -161,7 +161,9 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
     monitor = TrainingMonitor(folder, config.updates, config.checkpoint_every, updates, asdict(config))
     callbacks: list[BaseCallback] = [monitor]
     if config.validate_every:
-        callbacks.append(Validation(folder, config.validate_every, updates, partial(try_policy, agent, config)))
+        # Before the monitor: a checkpoint of an update is one of its trial too.
+        trials = Validation(folder, config.validate_every, updates, partial(try_policy, agent, config))
+        callbacks.insert(0, trials)
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
     steps = (config.updates - updates) * env.num_envs * episode_length(config)
