@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,7 +20,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
-from agents.callbacks import SeedEveryRollout, TrainingMonitor
+from agents.callbacks import SeedEveryRollout, TrainingMonitor, Validation
 from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
 from agents.collapse import CollapseError
 from agents.config import PRESETS, PresetName, TrainConfig
@@ -29,6 +30,8 @@ from agents.interruptions import TrainingStopped, resumable, sigterm_interrupts
 from agents.measuring import (
     Measurement,
     comparison_table,
+    join_measurements,
+    measure_controller,
     pooled_p_value,
     seed_table,
     write_measurements,
@@ -37,7 +40,7 @@ from agents.measuring_aside import Measurer
 from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
-from agents.task_sets import held_out_sets, training_sets
+from agents.task_sets import held_out_sets, training_sets, validation_sets
 from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env, set_threads
 from de_gym.controllers import (
     ConstantController,
@@ -155,8 +158,12 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
         save_run_config(replace(config, resume=None), folder)  # perhaps with more updates than before
     print(f"Run folder: {folder}. Updates: {updates} of {config.updates} done.")
     agent.tensorboard_log = str(folder / "tensorboard")
-    monitor = TrainingMonitor(folder, config.updates, config.checkpoint_every, updates)
+    monitor = TrainingMonitor(folder, config.updates, config.checkpoint_every, updates, asdict(config))
     callbacks: list[BaseCallback] = [monitor]
+    if config.validate_every:
+        # Before the monitor: a checkpoint of an update is one of its trial too.
+        trials = Validation(folder, config.validate_every, updates, partial(try_policy, agent, config))
+        callbacks.insert(0, trials)
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
     steps = (config.updates - updates) * env.num_envs * episode_length(config)
@@ -165,6 +172,17 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
     finally:
         monitor.close()
     return monitor.rows
+
+
+def try_policy(agent: OnPolicyAlgorithm, config: TrainConfig, path: Path) -> float:
+    """Write the agent's present policy to ``path``, and return its mean return on the validation problems."""
+    controller = exported(agent, config)
+    save_controller(controller, path, half_precision=config.half_precision)
+    measured = [
+        measure_controller(controller, env_settings(config, part), part.functions, 1, config.seed)
+        for part in validation_sets(config)
+    ]
+    return float(join_measurements(measured).returns.mean())
 
 
 def exported(

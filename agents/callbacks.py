@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import HParam
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from tqdm import tqdm
 
@@ -15,7 +18,7 @@ from de_gym.arrays import FloatArray
 from .checkpoints import CHECKPOINT_FILE, save_checkpoint
 from .seeding import seed_update
 
-PROGRESS_FILE = "progress.csv"
+PROGRESS_FILE, VALIDATION_FILE, BEST_FILE = "progress.csv", "validation.csv", "best.safetensors"
 ERROR_FLOOR = 1e-8  # the environment's target: smaller errors count as solved
 
 
@@ -47,7 +50,14 @@ class TrainingMonitor(BaseCallback):
     Works for every SB3 on-policy algorithm whose rollouts begin with new episodes.
     """
 
-    def __init__(self, folder: Path, total_updates: int, checkpoint_every: int, first_update: int = 0) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        total_updates: int,
+        checkpoint_every: int,
+        first_update: int = 0,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
         """Prepare the records of the run in ``folder``.
 
         Args:
@@ -55,9 +65,11 @@ class TrainingMonitor(BaseCallback):
             total_updates: Training ends after so many updates.
             checkpoint_every: Number of updates between two checkpoints.
             first_update: Updates already done; later rows of an interrupted run are dropped.
+            settings: What TensorBoard lists as the run's hyper-parameters.
         """
         super().__init__()
         self.folder = folder
+        self._settings = dict(settings or {})
         self.rows = _rows_before(folder / PROGRESS_FILE, first_update)
         self._total_updates = total_updates
         self._checkpoint_every = checkpoint_every
@@ -67,6 +79,13 @@ class TrainingMonitor(BaseCallback):
 
     def _on_training_start(self) -> None:
         write_rows(self.folder / PROGRESS_FILE, self.rows)
+        if self._settings:
+            plain = {
+                name: value if isinstance(value, bool | int | float | str) else str(value)
+                for name, value in self._settings.items()
+            }
+            shown_only_there = ("stdout", "log", "json", "csv")
+            self.logger.record("hparams", HParam(plain, {"rollout/return": 0.0}), exclude=shown_only_there)
 
     def _on_rollout_start(self) -> None:
         self._finish_update()
@@ -75,10 +94,12 @@ class TrainingMonitor(BaseCallback):
         self._errors: FloatArray = np.full(num_envs, np.nan)
         self._going = np.ones(num_envs, dtype=bool)
         self._clipped_shares: list[float] = []
+        self._names: list[str] = []
 
     def _on_step(self) -> bool:
         if self._updates >= self._total_updates:
             return False
+        self._names = self._names or [_curve_name(info) for info in self.training_env.unwrapped.reset_infos]
         rewards, dones, infos = (self.locals[name] for name in ("rewards", "dones", "infos"))
         self._returns += np.where(self._going, rewards, 0.0)
         for run in np.flatnonzero(self._going & dones):
@@ -104,6 +125,9 @@ class TrainingMonitor(BaseCallback):
             self.logger.record(f"rollout/{name}", row[name])
         self.logger.record("rollout/return", row["return"])
         self.logger.record("rollout/clipped_share", row["clipped_share"])
+        for name in dict.fromkeys(self._names):
+            runs = [run for run, other in enumerate(self._names) if other == name]
+            self.logger.record(f"function_returns/{name}", float(self._returns[runs].mean()), exclude="stdout")
         self.rows.append(row)
         append_row(self.folder / PROGRESS_FILE, row)
         self._bar.set_postfix_str(
@@ -130,6 +154,71 @@ class TrainingMonitor(BaseCallback):
     def _save_checkpoint(self) -> None:
         assert isinstance(self.model, OnPolicyAlgorithm)
         save_checkpoint(self.model, self._updates, self.folder / CHECKPOINT_FILE)
+
+
+class Validation(BaseCallback):
+    """Tries the policy on held-out problems every few updates, and keeps the best so far.
+
+    The trials draw from generators of their own, so that the training is the same with and without them.
+    """
+
+    def __init__(self, folder: Path, every: int, first_update: int, try_policy: Callable[[Path], float]) -> None:
+        """Prepare the trials of the run in ``folder``.
+
+        Args:
+            folder: Receives a row per trial, and the best policy so far.
+            every: Updates between two trials.
+            first_update: Updates already done; later rows of an interrupted run are dropped.
+            try_policy: Writes the present policy as a controller to a path, and returns its mean return.
+        """
+        super().__init__()
+        self.folder = folder
+        known = _rows_before(folder / VALIDATION_FILE, first_update)
+        self.rows = [row for row in known if row["update"] <= first_update]
+        self._every = every
+        self._updates = self._collected = first_update
+        self._try_policy = try_policy
+
+    def _on_training_start(self) -> None:
+        write_rows(self.folder / VALIDATION_FILE, self.rows)
+
+    def _on_rollout_start(self) -> None:
+        self._finish_update()
+
+    def _on_rollout_end(self) -> None:
+        self._collected += 1
+
+    def _on_training_end(self) -> None:
+        self._finish_update()
+
+    def _finish_update(self) -> None:
+        """Try the policy where it has been updated with the rollout that ended before this moment, and it is due.
+
+        Not at the end of every training: one that is extended later would then differ from one that was not stopped.
+        """
+        if self._updates < self._collected and self._collected % self._every == 0:
+            self._validate()
+        self._updates = self._collected
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _validate(self) -> None:
+        candidate = self.folder / f".{BEST_FILE}.candidate.safetensors"
+        mean_return = self._try_policy(candidate)
+        if all(mean_return > row["return"] for row in self.rows):
+            candidate.replace(self.folder / BEST_FILE)
+        candidate.unlink(missing_ok=True)
+        self.logger.record("validation/return", mean_return)
+        row = {"update": float(self._collected), "return": mean_return}
+        self.rows.append(row)
+        append_row(self.folder / VALIDATION_FILE, row)
+
+
+def _curve_name(info: dict[str, Any]) -> str:
+    """Return what TensorBoard calls the curve of a run's function."""
+    part = f"part{info['part']}_" if "part" in info else ""
+    return f"{part}f{info.get('function', 0)}"
 
 
 def write_rows(path: Path, rows: list[dict[str, float]]) -> None:

@@ -118,6 +118,11 @@ class TrainConfig:
     """Cores for the runs of a rollout and for the measurement, None for all; they do not change the result."""
     checkpoint_every: int = 10
     """Updates between two checkpoints."""
+    validation_problems: str = "random:30000"
+    """What the policy is tried on while it is trained, so that the best one is kept beside the last: a suite, of which
+    the first 20 problems are taken, or MODULE:ATTRIBUTE. Not the test functions, which would then no longer be that."""
+    validate_every: int = 10
+    """Updates between two such trials; 0 for none. A training with fewer has no best policy but its last."""
     measure_runs: int = 51
     """Runs per function and controller in the final measurement; 0 skips it."""
     half_precision: bool = False

@@ -214,10 +214,10 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         self._n_updates += 1
 
         episode_returns = np.where(rollout.active, rollout.rewards, 0.0).sum(axis=0)
-        self.logger.record("rollout/return_mean", float(episode_returns.mean()))
+        self.logger.record("rollout/return", float(episode_returns.mean()))
         self.logger.record("train/loss", loss)
         self.logger.record("train/gradient_norm", gradient_norm)
-        self.logger.record("train/clipped_share", clipped_share)
+        self.logger.record("rollout/clipped_share", clipped_share)
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
 
     def accumulate_gradient(self, rollout: Rollout) -> float:

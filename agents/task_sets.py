@@ -9,6 +9,9 @@ from de_gym.problems.own_suites import find_problems, is_own, own_dimensions
 
 from .config import QUICK, TrainConfig
 
+# As many as give the policy's mean return a small error at a small price.
+_NUM_VALIDATION_PROBLEMS = 20
+
 
 class TaskSet(NamedTuple):
     """Functions of one suite in one dimension."""
@@ -40,6 +43,17 @@ def held_out_sets(config: TrainConfig) -> list[TaskSet]:
     if config.test_problems is not None:
         return _of_collection(config, config.test_problems)
     return [] if config.problems is not None else _of_suite(config, config.test_functions)
+
+
+def validation_sets(config: TrainConfig) -> list[TaskSet]:
+    """Return what the policy is tried on while it is trained; of own problems, those in the training's dimensions."""
+    name, dimensions = config.validation_problems, [part.dimension for part in training_sets(config)]
+    if is_own(name):
+        dimensions = [dimension for dimension in own_dimensions(name) if dimension in dimensions]
+    sets = [TaskSet(name, dimension, make_suite(name, dimension).numbers) for dimension in dimensions]
+    if not sets:
+        raise ValueError(f"`validation_problems` must have some of the training's dimensions, got {name!r}.")
+    return [part._replace(functions=part.functions[:_NUM_VALIDATION_PROBLEMS]) for part in sets]
 
 
 def _of_suite(config: TrainConfig, functions: tuple[int, ...]) -> list[TaskSet]:

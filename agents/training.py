@@ -20,7 +20,7 @@ from .export import import_controller
 from .policies import UnitBoxLstmPolicy
 from .reinforce import RecurrentREINFORCE
 from .stacking import StackedVecEnv
-from .task_sets import TaskSet, held_out_sets, training_sets
+from .task_sets import TaskSet, held_out_sets, training_sets, validation_sets
 from .threading_env import use_threads
 from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
@@ -189,6 +189,10 @@ def check_config(config: TrainConfig) -> None:
     if not config.functions:
         raise ValueError("`functions` must name at least one training function, got none.")
     held_out_sets(config)  # suites know their numbers; asked before the training
+    if config.validate_every < 0:
+        raise ValueError(f"`validate_every` must be at least 0, got {config.validate_every}.")
+    if config.validate_every:
+        validation_sets(config)
     steps = _steps_per_update(config)
     # RecurrentPPO divides by the deviation of each part's advantages, which a single number has not.
     if config.agent == "recurrent-ppo" and 1 in (_part_size(config), steps % _part_size(config)):

@@ -24,7 +24,7 @@ ROOT = Path(train.__file__).parent
 TINY = [
     "--updates", "3", "--functions", "1", "11", "--test-functions", "21", "--episodes-per-function", "2",
     "--population-size", "8", "--max-generations", "4", "--cell-size", "5", "--num-knots", "3", "--measure-runs", "3",
-    "--checkpoint-every", "2", "--threads", "1",
+    "--checkpoint-every", "2", "--threads", "1", "--validate-every", "2",
 ]  # fmt: skip
 
 
@@ -65,7 +65,7 @@ def test_a_training_leaves_everything_in_its_folder(agent, tmp_path, capsys):
     assert names == {
         "config.json", "progress.csv", "checkpoint.safetensors", "tensorboard", "training.png",
         "controller.safetensors", "untrained.safetensors", "measurement-training.csv", "measurement-training.md",
-        "measurement-test.csv", "measurement-test.md",
+        "measurement-test.csv", "measurement-test.md", "validation.csv", "best.safetensors",
     }  # fmt: skip
     assert list((folder / "tensorboard").rglob("events*"))
     assert len((folder / "progress.csv").read_text().splitlines()) == 4
@@ -182,7 +182,7 @@ def test_a_full_disk_leaves_a_valid_checkpoint_and_the_training_goes_on(monkeypa
 
     def full_disk(descriptor):
         written.append(descriptor)
-        if len(written) == 3:  # the configuration and one checkpoint were written
+        if len(written) == 5:  # the configuration, one checkpoint and the policies of two trials were written
             raise OSError(errno.ENOSPC, "No space left on device")
         original(descriptor)
 

@@ -1,10 +1,13 @@
+import csv
+
 import numpy as np
 import pytest
 import torch
 from sb3_contrib import RecurrentPPO
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from agents import RecurrentREINFORCE, UnitBoxLstmPolicy
-from agents.callbacks import PROGRESS_FILE, SeedEveryRollout, TrainingMonitor, append_row
+from agents.callbacks import PROGRESS_FILE, SeedEveryRollout, TrainingMonitor, Validation, append_row
 from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
 
 
@@ -79,3 +82,36 @@ def test_checkpoints_are_written_at_the_stated_updates(make_target_env, tmp_path
     monkeypatch.setattr("agents.callbacks.save_checkpoint", lambda agent, updates, path: saved.append(updates))
     run(make_reinforce(make_target_env()), tmp_path, 5, every=2)
     assert saved == [2, 4, 5]
+
+
+def test_the_best_policy_of_all_trials_is_kept(make_target_env, tmp_path):
+    returns = iter([1.0, 3.0, 2.0])
+
+    def try_policy(path):
+        mean_return = next(returns)
+        path.write_text(str(mean_return))
+        return mean_return
+
+    make_reinforce(make_target_env(4)).learn(7 * 4 * 5, callback=Validation(tmp_path, 2, 0, try_policy))
+    rows = list(csv.DictReader((tmp_path / "validation.csv").open()))
+    assert [(row["update"], row["return"]) for row in rows] == [("2.0", "1.0"), ("4.0", "3.0"), ("6.0", "2.0")]
+    assert (tmp_path / "best.safetensors").read_text() == "3.0"
+    assert {path.name for path in tmp_path.iterdir()} == {"validation.csv", "best.safetensors"}
+
+
+def test_trials_go_on_where_a_run_was_stopped(make_target_env, tmp_path):
+    (tmp_path / "validation.csv").write_text("update,return\n2.0,5.0\n4.0,9.0\n")
+    Validation(tmp_path, 2, 3, lambda path: 0.0)._on_training_start()
+    assert (tmp_path / "validation.csv").read_text().split() == ["update,return", "2.0,5.0"]
+
+
+def test_tensorboard_has_settings_and_a_curve_of_every_function(make_target_env, tmp_path):
+    agent = make_reinforce(make_target_env(4))
+    agent.tensorboard_log = str(tmp_path / "tb")
+    agent.learn(2 * 4 * 5, callback=TrainingMonitor(tmp_path, 2, 1, settings={"preset": "quick", "functions": (1, 2)}))
+    (folder,) = (tmp_path / "tb").iterdir()
+    accumulator = EventAccumulator(str(folder)).Reload()
+    tags = accumulator.Tags()
+    assert {"rollout/return", "function_returns/f5"} <= set(tags["scalars"])
+    assert not {tag for tag in tags["scalars"] if tag.endswith("return_mean")}
+    assert "_hparams_/session_start_info" in accumulator.summary_metadata
