@@ -79,3 +79,20 @@ def test_checkpoints_are_written_at_the_stated_updates(make_target_env, tmp_path
     monkeypatch.setattr("agents.callbacks.save_checkpoint", lambda agent, updates, path: saved.append(updates))
     run(make_reinforce(make_target_env()), tmp_path, 5, every=2)
     assert saved == [2, 4, 5]
+
+
+@pytest.mark.parametrize(("make_agent", "module"), [(make_reinforce, "reinforce"), (make_ppo, "callbacks")])
+def test_every_update_has_the_seeds_of_its_own_number(make_target_env, tmp_path, monkeypatch, make_agent, module):
+    from agents import seeding
+
+    numbers, seeds = [], []
+
+    def recorded(env, root_seed, update):
+        numbers.append((root_seed, update))
+        monkeypatch.setattr(env, "seed", seeds.append, raising=False)
+        seeding.seed_update(env, root_seed, update)
+
+    monkeypatch.setattr(f"agents.{module}.seed_update", recorded)
+    run(make_agent(make_target_env()), tmp_path, 3)
+    assert numbers[:3] == [(5, 0), (5, 1), (5, 2)]
+    assert len(set(seeds[:3])) == 3
