@@ -282,3 +282,12 @@ def test_sixty_updates_of_the_short_preset_raise_the_return(agent, tmp_path):
 def rows(output):
     """Return how many updates the run in ``output`` has recorded."""
     return max((path.read_text().count("\n") - 1 for path in output.glob("*/progress.csv")), default=0)
+
+
+@pytest.mark.parametrize("command", ["train.py", "evaluate.py"])
+def test_help_says_what_is_reproducible(command):
+    shown = subprocess.run(
+        [sys.executable, ROOT / command, "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "follows from" in shown
+    assert "x86-64" in shown

@@ -115,3 +115,20 @@ def test_tensorboard_has_settings_and_a_curve_of_every_function(make_target_env,
     assert {"rollout/return", "function_returns/f5"} <= set(tags["scalars"])
     assert not {tag for tag in tags["scalars"] if tag.endswith("return_mean")}
     assert "_hparams_/session_start_info" in accumulator.summary_metadata
+
+
+@pytest.mark.parametrize(("make_agent", "module"), [(make_reinforce, "reinforce"), (make_ppo, "callbacks")])
+def test_every_update_has_the_seeds_of_its_own_number(make_target_env, tmp_path, monkeypatch, make_agent, module):
+    from agents import seeding
+
+    numbers, seeds = [], []
+
+    def recorded(env, root_seed, update):
+        numbers.append((root_seed, update))
+        monkeypatch.setattr(env, "seed", seeds.append, raising=False)
+        seeding.seed_update(env, root_seed, update)
+
+    monkeypatch.setattr(f"agents.{module}.seed_update", recorded)
+    run(make_agent(make_target_env()), tmp_path, 3)
+    assert numbers[:3] == [(5, 0), (5, 1), (5, 2)]
+    assert len(set(seeds[:3])) == 3

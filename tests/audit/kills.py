@@ -77,7 +77,7 @@ def commands() -> list[Command]:
     def evaluating(jobs: str) -> Callable[[Path], list[str]]:
         return lambda folder: ["evaluate.py", *TINY_EVALUATION, "--jobs", jobs, "--out", str(folder / "out")]
 
-    evaluated = ("out/store/methods/*/*.npz", "out/*.csv", "out/*.md")
+    evaluated = ("out/store/methods/*/*.npz", "out/tables/*")
     return [
         Command("train reinforce", *training(), train.main, trained),
         Command("train recurrent-ppo", *training("--agent", "recurrent-ppo"), train.main, trained),

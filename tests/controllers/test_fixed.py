@@ -58,8 +58,11 @@ def test_fixed_controllers_follow_the_protocol(controller):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"scale_factor": 1.5, "population_size": 4}, r"`scale_factor` must be in \[0, 1\], got 1.5"),
-        ({"crossover_rate": float("nan"), "population_size": 4}, r"`crossover_rate` must be in \[0, 1\], got nan"),
+        ({"scale_factor": 1.5, "population_size": 4}, r"`scale_factor` must be a number in \[0, 1\], got 1.5"),
+        (
+            {"crossover_rate": float("nan"), "population_size": 4},
+            r"`crossover_rate` must be a number in \[0, 1\], got nan",
+        ),
         ({"population_size": 0}, r"`population_size` must be at least 1, got 0"),
     ],
 )

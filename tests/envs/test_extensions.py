@@ -215,7 +215,7 @@ def test_registering_what_is_none_is_refused():
         de_gym.register_reward("mine", 3)
     with pytest.raises(TypeError, match="callable"):
         de_gym.register_observation("mine", 3)
-    with pytest.raises(ValueError, match="`low` must be below `high`"):
+    with pytest.raises(ValueError, match="`low` must be a number below `high`"):
         de_gym.register_observation("mine", diversity, low=1, high=1)
     with pytest.raises(ValueError, match="`size` must be at least 1"):
         de_gym.register_observation("mine", diversity, size=0)

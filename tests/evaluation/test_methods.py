@@ -76,7 +76,7 @@ def test_constant_control_takes_its_numbers_from_the_name():
     assert (method.settings["scale_factor"], method.settings["crossover_rate"]) == (0.7, 0.25)
     trace = method.trace(PROBLEM, PROTOCOL.run_seeds(5, [0])[0], PROTOCOL)
     assert {float(factor) for factors in trace.scale_factors for factor in factors} == {0.7}
-    with pytest.raises(ValueError, match=r"`scale_factor` must be in \[0, 1\], got 7"):
+    with pytest.raises(ValueError, match=r"`scale_factor` must be a number in \[0, 1\], got 7"):
         _method("constant=7,0.5")
 
 

@@ -65,16 +65,19 @@ def test_convergence_grid_spans_the_budget():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"functions": ()}, "`functions` must be distinct function numbers, got"),
+        ({"functions": ()}, "`functions` must have at least one entry, got"),
         ({"functions": (1, 1)}, "`functions` must be distinct"),
         ({"num_runs": 0}, "`num_runs` must be at least 1, got 0"),
         ({"dimension": 0}, "`dimension` must be at least 1, got 0"),
-        ({"max_evaluations": 0}, "`max_evaluations` must be at least 1 or None, got 0"),
-        ({"max_generations": -1}, "`max_generations` must be at least 1 or None, got -1"),
-        ({"target_error": -1.0}, "`target_error` must not be negative, got -1.0"),
-        ({"seed": -1}, "`seed` must not be negative, got -1"),
+        ({"max_evaluations": 0}, "`max_evaluations` must be at least 1, got 0"),
+        ({"max_generations": -1}, "`max_generations` must be at least 1, got -1"),
+        ({"target_error": -1.0}, "`target_error` must be a finite number of at least 0, got -1.0"),
+        ({"functions": 7}, "`functions` must be a sequence of numbers, got 7"),
+        ({"functions": ("a",)}, "`functions` must be a whole number, got 'a'"),
+        ({"num_runs": "51"}, "`num_runs` must be a whole number, got '51'"),
+        ({"seed": -1}, "`seed` must be at least 0, got -1"),
     ],
 )
 def test_impossible_rules_are_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         Protocol(**{"suite": "cec2017", "dimension": 10, "functions": (1,), **changes})

@@ -143,7 +143,7 @@ def test_bounds_of_different_shapes_are_rejected(lower, upper, dimension):
 
 @pytest.mark.parametrize("dimension", [0, -1])
 def test_problem_needs_a_coordinate(dimension):
-    with pytest.raises(ValueError, match=f"at least 1 coordinate, got {dimension}"):
+    with pytest.raises(ValueError, match=f"`dimension` must be at least 1, got {dimension}"):
         Problem.from_function(total, 0.0, 1.0, dimension=dimension)
 
 
@@ -167,7 +167,7 @@ def test_width_of_bounds_must_be_finite():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_optimum_must_be_finite(bad):
-    with pytest.raises(ValueError, match="`optimum` must be a finite number or None, got"):
+    with pytest.raises(ValueError, match="`optimum` must be a finite number, got"):
         Problem.from_function(total, 0.0, 1.0, dimension=2, optimum=bad)
 
 

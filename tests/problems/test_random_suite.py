@@ -255,10 +255,18 @@ def test_environments_take_random_problems():
     assert env.unwrapped.task.problems == tuple(make_suite("random", 3, range(1, 5), seed=7))
 
 
-@pytest.mark.parametrize("dimension", [1, 0, -3])
-def test_problems_have_at_least_two_coordinates(dimension):
-    with pytest.raises(ValueError, match=f"no functions of dimension {dimension}; supported: 2 and more"):
-        make_suite("random", dimension)
+def test_problems_have_at_least_two_coordinates():
+    with pytest.raises(ValueError, match="no functions of dimension 1; supported: 2 and more"):
+        make_suite("random", 1)
+    with pytest.raises(ValueError, match="`dimension` must be at least 1, got -3"):
+        make_suite("random", -3)
+
+
+@pytest.mark.parametrize("number", ["a", float("nan"), None, True])
+def test_what_is_no_number_is_refused_at_once(number):
+    # A search of all the numbers there are would not come to an end.
+    with pytest.raises(ValueError, match=r"No function .* in this suite 'random:0'\. Official numbers are integers"):
+        make_suite("random", 10, [number])
 
 
 @pytest.mark.parametrize("number", [0, -5])
@@ -269,7 +277,7 @@ def test_numbers_start_at_one(number):
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "7"])
 def test_seeds_are_not_negative_integers(seed):
-    with pytest.raises(ValueError, match="`seed` must be an integer of at least 0, got"):
+    with pytest.raises((TypeError, ValueError), match=r"`seed` must be (at least 0|a whole number), got"):
         make_suite("random", 10, seed=seed)
 
 
