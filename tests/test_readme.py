@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,12 @@ def test_links_lead_somewhere(name):
     targets = re.findall(r"\]\(([^)#]+)[^)]*\)", BLOCKS.sub("", text))
     missing = [target for target in targets if "://" not in target and not (folder / target).exists()]
     assert missing == []
+
+
+def test_the_workflow_runs_the_command_of_the_readme_on_every_python_that_is_promised():
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    (program,) = re.findall(r"awk '(.*)' README.md", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    assert f"awk '{program}' README.md" in workflow
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    promised = re.findall(r"Python :: (3\.\d+)", " ".join(settings["project"]["classifiers"]))
+    assert re.search(r"python: \[(.*)\]", workflow).group(1) == ", ".join(f'"{version}"' for version in promised)

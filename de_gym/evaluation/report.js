@@ -102,13 +102,14 @@ function figuresOf(method, index) {
   const numbers = [mean, deviation, median, values[0], values[values.length - 1]];
   const printed = data.paper[method.name]?.[index];
   const verdict = { "+": "better", "~": "similar", "-": "worse" }[data.marks[method.name]?.[index]] ?? "reference";
-  return [...numbers.map((value) => value.toExponential(2)), printed === undefined ? "" : printed.toExponential(2), verdict];
+  return [...numbers.map((value) => value.toExponential(2)), verdict, printed === undefined ? "" : printed.toExponential(2)];
 }
 
 function drawFigures(index) {
   const table = document.createElement("table");
-  const titles = ["method", "mean", "deviation", "median", "best", "worst", "paper's mean", "against the reference"];
+  const titles = ["method", "mean", "deviation", "median", "best", "worst", "against the reference", "paper's mean"];
   const rows = present().map((method) => [method.label, ...figuresOf(method, index)]);
+  if (!Object.keys(data.paper).length) [titles, ...rows].forEach((cells) => cells.pop());
   table.append(Object.assign(document.createElement("thead"), {}), document.createElement("tbody"));
   [titles, ...rows].forEach((cells, place) => {
     const row = document.createElement("tr");
