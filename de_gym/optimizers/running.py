@@ -15,6 +15,7 @@ from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.optimizers.records import ConvergenceRecord, RunResult, evaluation_grid, report_errors
 from de_gym.problems import Problem, ProblemBatch
 from de_gym.problems.budgets import ZERO_ERROR, default_max_evaluations
+from de_gym.problems.compiled import ProgramEvaluator
 
 
 @dataclass
@@ -83,9 +84,10 @@ def advance(
 
 def _evaluate(problems: ProblemBatch, trials: Trials) -> FloatArray:
     """Return the values (T,) of trials."""
-    if len(problems) == 1 and problems.programs is None and len(trials.points):
+    evaluator = problems.problems[0].evaluator
+    if len(problems) == 1 and len(trials.points) and not isinstance(evaluator, ProgramEvaluator):
         # A single function of the user's needs nothing of what brings the points of several runs in order.
-        return problems.problems[0].evaluator(trials.points)
+        return evaluator(trials.points)
     return problems.evaluate_ragged(trials.points, trials.starts)
 
 
