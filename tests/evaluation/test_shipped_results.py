@@ -17,7 +17,7 @@ from de_gym.evaluation.curves import curve_file
 from de_gym.evaluation.held_out import HELD_OUT_FILE
 from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import paper_column
-from de_gym.evaluation.protocol import PROTOCOLS
+from de_gym.evaluation.protocol import PROTOCOLS, SEED_RULE
 from de_gym.evaluation.result_files import RESULTS, STUDIES, read_runs, result_file
 from de_gym.optimizers import METHODS, PAPER_METHODS, run
 from de_gym.problems import make_suite
@@ -138,14 +138,13 @@ def test_the_papers_table_after_fifty_generations_is_reproduced(algorithm):
     assert np.all(np.abs(z_scores(np.array(errors), published.mean, published.std, 3)) <= 3.5)
 
 
-# Not CoBiDE and HSES: their stored runs used LAPACK's eigenvectors, which differ from processor to processor.
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", sorted({*PAPER_METHODS, "jso-lde-paper"} - {"cobide", "hses"}))
+@pytest.mark.parametrize("algorithm", [*PAPER_METHODS, "jso-lde-paper", "l-srtde"])
 def test_shipped_results_follow_from_their_seed(algorithm):
     results = stored("paper-cec17-10d", algorithm)
     for function in (4, 21):
-        assert results.making["seed_rule"] == "SeedSequence((seed, function)).spawn(runs)[run]"
-        seeds = np.random.SeedSequence((results.making["seed"], function)).spawn(51)[:2]
+        assert results.making["seed_rule"] == SEED_RULE
+        seeds = PROTOCOLS["paper-cec17-10d"].run_seeds(function, range(2))
         outcome = run(ALGORITHMS[algorithm](), make_suite("cec2017", 10)[function], seeds=seeds)
         row = results.functions.index(function)
         assert np.array_equal(outcome.evaluations, results.evaluations[row, :2])
