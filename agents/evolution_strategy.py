@@ -11,7 +11,6 @@ resumed by telling them to a fresh strategy: no object is stored that would have
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,9 +23,13 @@ from de_gym.arrays import Float32Array, FloatArray, IntArray
 from de_gym.controllers.residual import ResidualController, num_numbers
 from de_gym.envs.adaptive_process import FEATURE_NAMES
 from de_gym.evaluation import backends
-from de_gym.files import replacing
 from de_gym.optimizers.adaptive import CONTROL_NAMES, final_errors
 from de_gym.problems import Problem, make_suite
+
+from .checked_json import read_checked_json, write_checked_json
+
+# Of the file of a training.
+_ENTRIES = {"stage", "num_candidates", "step_size", "seed", "initial", "free", "scores", "anchor_scores"}
 
 # Of a generation, so that no two generations of a training draw the same ones.
 _LARGEST_NUMBER_OF_PROBLEMS = 1000
@@ -255,7 +258,7 @@ class EvolutionStrategy:
 
     def save(self, path: str | Path) -> None:
         """Write the training so far; the file appears complete or not at all."""
-        content = {
+        content: dict[str, object] = {
             "stage": asdict(self.stage),
             "num_candidates": self.num_candidates,
             "step_size": self.step_size,
@@ -265,13 +268,14 @@ class EvolutionStrategy:
             "scores": self.scores,
             "anchor_scores": self.anchor_scores,
         }
-        with replacing(Path(path)) as file:
-            file.write(json.dumps(content).encode())
+        write_checked_json(Path(path), content)
 
     @classmethod
     def load(cls, path: str | Path, *, workers: int = 1, backend: str = "local") -> EvolutionStrategy:
         """Return a training as it was when it was saved, bit for bit."""
-        content = json.loads(Path(path).read_text())
+        content = read_checked_json(Path(path))
+        if set(content) != _ENTRIES:
+            raise ValueError(f"{str(path)!r} is not the file of a training: its entries must be {sorted(_ENTRIES)}.")
         strategy = cls(
             Stage(**(content["stage"] | {"dimensions": tuple(content["stage"]["dimensions"])})),
             num_candidates=content["num_candidates"],

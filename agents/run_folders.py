@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 
-from de_gym.files import replacing
-
+from .checked_json import read_checked_json, write_checked_json
 from .config import TrainConfig, config_from_json
 
 CONFIG_FILE = "config.json"
-_CHECKSUM = "sha256"  # the entry that holds the checksum of everything else
 
 
 def make_run_folder(config: TrainConfig) -> Path:
@@ -55,9 +51,7 @@ def make_run_folder(config: TrainConfig) -> Path:
 
 def save_run_config(config: TrainConfig, folder: Path) -> None:
     """Write the configuration of the run in ``folder``."""
-    content = asdict(config)
-    with replacing(folder / CONFIG_FILE) as file:
-        file.write((json.dumps(content | {_CHECKSUM: _checksum(content)}, indent=2) + "\n").encode())
+    write_checked_json(folder / CONFIG_FILE, asdict(config), indent=2)
 
 
 def load_run_config(folder: Path) -> TrainConfig:
@@ -65,26 +59,11 @@ def load_run_config(folder: Path) -> TrainConfig:
     path = folder / CONFIG_FILE
     if not path.is_file():
         raise FileNotFoundError(f"{str(folder)!r} is not the folder of a run: it has no {CONFIG_FILE}.")
+    content = read_checked_json(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{str(path)!r} is damaged: it is not JSON ({error}).") from error
-    # Folders of earlier versions have no checksum.
-    if isinstance(content, dict) and content.get(_CHECKSUM, written := _checksum(content)) != written:
-        raise ValueError(f"The content of {str(path)!r} does not match its checksum: the file is damaged.")
-    try:
-        return config_from_json(json.dumps(_without_checksum(content)))
+        return config_from_json(json.dumps(content))
     except ValueError as error:
         raise ValueError(f"{str(path)!r} is not the configuration of a run: {error}") from error
-
-
-def _checksum(content: Mapping[str, object]) -> str:
-    """Return the sha256 of all settings, whatever their order."""
-    return hashlib.sha256(json.dumps(_without_checksum(content), sort_keys=True).encode()).hexdigest()
-
-
-def _without_checksum(content: object) -> object:
-    return {k: v for k, v in content.items() if k != _CHECKSUM} if isinstance(content, Mapping) else content
 
 
 def _bytes_needed(config: TrainConfig) -> int:

@@ -11,9 +11,10 @@ import pytest
 
 from de_gym.checks import LARGEST_SIZE, listed, numbers, positive, real, shown, store_plain, truth, whole
 from de_gym.controllers.bimodal import BimodalSettings
+from de_gym.controllers.jso import JSOSettings
 from de_gym.envs.settings import EnvSettings
 from de_gym.optimizers import METHODS, make_optimizer, run
-from de_gym.optimizers.recipes import CDESettings, JSOSettings
+from de_gym.optimizers.recipes import CDESettings
 from de_gym.registry import known_name
 
 

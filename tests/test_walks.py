@@ -106,7 +106,7 @@ def jumps_of_minimize(**options) -> tuple[float, list[str]]:
 
 ENVS = {
     "DEParamControl": (lambda: DEParamControlEnv(functions=[1]), 11),
-    "AdaptiveDEControl, l-srtde": (lambda: AdaptiveDEControlEnv(functions=[1]), 18),
+    "AdaptiveDEControl, l-srtde": (lambda: AdaptiveDEControlEnv(functions=[1]), 19),
     "AdaptiveDEControl, jso": (lambda: AdaptiveDEControlEnv(functions=[1], shell="jso"), 20),
 }
 METHODS = {"default": {}, "jso": {"method": "jso"}}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Callable, Generator, Sequence
 from types import ModuleType
 from typing import Any, TypeVar
@@ -48,11 +49,18 @@ def _run_local(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: 
         yield from map(function, tasks)
         return
     try:
-        with parallel_config(backend="loky", inner_max_num_threads=1):
+        # Workers live on from one grid to the next; those of another path would not find the user's own modules.
+        start = {"initializer": _take_path, "initargs": (tuple(sys.path),)}
+        with parallel_config(backend="loky", inner_max_num_threads=1, **start):
             pool = Parallel(n_jobs=workers, batch_size=1, return_as="generator_unordered")
             yield from pool(delayed(function)(task) for task in tasks)
     except BrokenProcessPool as error:
         raise WorkerDiedError(f"A worker process died ({_first_line(error)})") from error
+
+
+def _take_path(path: tuple[str, ...]) -> None:
+    """Let a worker find modules where the process that started it does."""
+    sys.path[:] = path
 
 
 def _run_dask(function: Callable[[Task], Result], tasks: Sequence[Task], jobs: int) -> Generator[Result, None, None]:

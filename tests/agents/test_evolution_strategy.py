@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -125,3 +126,24 @@ def test_constants_react_to_nothing(tmp_path, monkeypatch):
     observations = np.random.default_rng(0).normal(size=(2, len(FEATURE_NAMES))).astype(np.float32)
     assert np.abs(controller(observations)).min() > 0.0
     np.testing.assert_array_equal(*controller(observations))
+
+
+def test_every_damaged_file_of_a_training_is_noticed(tmp_path):
+    path = tmp_path / "strategy.json"
+    make_strategy().learn(2).save(path)
+    content, rng = path.read_bytes(), np.random.default_rng(3)
+    for position in rng.choice(8 * len(content), 150, replace=False):
+        damaged = bytearray(content)
+        damaged[position // 8] ^= 1 << (position % 8)
+        path.write_bytes(damaged)
+        if json.loads(content) == _parsed(damaged):  # a flip that JSON does not see, as in the blanks
+            continue
+        with pytest.raises(ValueError, match=r"strategy\.json' (is damaged|is not the file|does not match)"):
+            EvolutionStrategy.load(path)
+
+
+def _parsed(text):
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None

@@ -265,7 +265,7 @@ def test_problems_have_at_least_two_coordinates():
 @pytest.mark.parametrize("number", ["a", float("nan"), None, True])
 def test_what_is_no_number_is_refused_at_once(number):
     # A search of all the numbers there are would not come to an end.
-    with pytest.raises(ValueError, match=r"No function .* in this suite 'random:0'\. Official numbers are integers"):
+    with pytest.raises(ValueError, match=r"No function .* in this suite 'random:0'\. "):
         make_suite("random", 10, [number])
 
 
