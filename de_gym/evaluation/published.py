@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tyro
 
-from de_gym.controllers import DEFAULT, load
+from de_gym.controllers import DEFAULT
 from de_gym.evaluation.figures import score_bars
 from de_gym.evaluation.held_out import read_held_out
 from de_gym.evaluation.held_out_tables import content_sentence, pooled_table, table_by_dimension
@@ -86,11 +86,8 @@ def _held_out() -> str:
 
 
 def _places() -> str:
-    """Return the places of the default, and where it does nothing."""
-    sentences = [place_sentence(stored_ladders(), DEFAULT)]
-    if getattr(load(DEFAULT), "fades", False):
-        sentences.append("With 10 000 n it leaves L-SRTDE as it is: there it is L-SRTDE itself.")
-    return " ".join(sentences)
+    """Return the places of the default."""
+    return place_sentence(stored_ladders(), DEFAULT)
 
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
