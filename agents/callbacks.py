@@ -178,8 +178,10 @@ class Validation(BaseCallback):
         self._every = every
         self._updates = self._collected = first_update
         self._try_policy = try_policy
+        self._candidate = folder / f".{BEST_FILE}.candidate.safetensors"
 
     def _on_training_start(self) -> None:
+        self._candidate.unlink(missing_ok=True)  # of a trial that was killed
         write_rows(self.folder / VALIDATION_FILE, self.rows)
 
     def _on_rollout_start(self) -> None:
@@ -204,11 +206,12 @@ class Validation(BaseCallback):
         return True
 
     def _validate(self) -> None:
-        candidate = self.folder / f".{BEST_FILE}.candidate.safetensors"
-        mean_return = self._try_policy(candidate)
-        if all(mean_return > row["return"] for row in self.rows):
-            candidate.replace(self.folder / BEST_FILE)
-        candidate.unlink(missing_ok=True)
+        try:
+            mean_return = self._try_policy(self._candidate)
+            if all(mean_return > row["return"] for row in self.rows):
+                self._candidate.replace(self.folder / BEST_FILE)
+        finally:
+            self._candidate.unlink(missing_ok=True)
         self.logger.record("validation/return", mean_return)
         row = {"update": float(self._collected), "return": mean_return}
         self.rows.append(row)
