@@ -1,6 +1,6 @@
 """Cost of one update at the paper's setting, and of the exported controller; ratios measured in one run.
 
-    python tests/benchmarks/bench_agents.py [--generations 50]
+    PYTHONPATH=. python tests/benchmarks/bench_agents.py [--generations 50]
 
 M = L = 20, N = 50, n = 10: 400 runs in lockstep, 20 000 environment steps an update. CPU time of one thread.
 """
