@@ -7,10 +7,12 @@ import math
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.chances import find_base, uniform_at
-from de_gym.evolution.run_features import find_front_diversity, find_top_spread
-from de_gym.evolution.scale_free import FIRST_SUCCESS_RATE
-from de_gym.evolution.top_and_front import (
+from de_gym.machine.chances import find_base, uniform_at
+from de_gym.machine.compiling import compiled
+from de_gym.machine.run_features import measure_start
+from de_gym.machine.scale_free import FIRST_SUCCESS_RATE
+from de_gym.machine.streams import KeyArray
+from de_gym.machine.top_and_front import (
     FRONT,
     MAIN,
     MAIN_RATE,
@@ -22,10 +24,7 @@ from de_gym.evolution.top_and_front import (
     SUCCESS,
     TOP,
     TwoPopulations,
-    locate_run,
 )
-from de_gym.machine.compiling import compiled
-from de_gym.machine.streams import KeyArray
 
 # Initial individuals per dimension: of L-SRTDE, and with the smallest budget for which these numbers were chosen.
 _SIZE_PER_DIMENSION, _SMALL_SIZE_PER_DIMENSION = 20.0, 8.0
@@ -189,6 +188,4 @@ def _fill(state: TwoPopulations, points: FloatArray, starts: IntArray, values: F
 def _measure(state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> None:
     """Note what features compare with."""
     for index in range(len(state.runs)):
-        run, places = state.runs[index], locate_run(index, state)
-        run.initial_diversity = find_front_diversity(run, places, lower[index], upper[index])
-        run.initial_spread = find_top_spread(run, places)
+        measure_start(index, state, lower, upper)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from de_gym.arrays import Float32Array, FloatArray
-from de_gym.evolution.scale_free import (
+from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.scale_free import (
     LARGEST_FEATURE,
     Feature,
     find_diversity,
@@ -13,10 +14,9 @@ from de_gym.evolution.scale_free import (
     write_progress,
     write_task,
 )
-from de_gym.evolution.top_and_front import MAIN, MEMORY_SIZE, Run, RunPlaces, TwoPopulations, locate_run
-from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.top_and_front import MAIN, MEMORY_SIZE, Run, RunPlaces, TwoPopulations, locate_run
 
-__all__ = ["FEATURES", "LARGEST_FEATURE", "find_front_diversity", "find_top_spread", "observe_run"]
+__all__ = ["FEATURES", "LARGEST_FEATURE", "measure_start", "observe_run"]
 
 FEATURES = (
     Feature("spent", "share of the budget spent"),
@@ -39,7 +39,7 @@ def observe_run(
 ) -> None:
     """Write the features (R, K) of run ``index``."""
     run, places, dimension = state.runs[index], locate_run(index, state), lower.shape[1]
-    spread, diversity = find_top_spread(run, places), find_front_diversity(run, places, lower[index], upper[index])
+    spread, diversity = _find_top_spread(run, places), _find_front_diversity(run, places, lower[index], upper[index])
     memory = 0.0
     for slot in range(MEMORY_SIZE):
         memory += places.memory[MAIN * MEMORY_SIZE + slot] / MEMORY_SIZE
@@ -49,13 +49,21 @@ def observe_run(
     write_task(features, index, 9, dimension, run.max_evaluations)
 
 
+@shared
+def measure_start(index: int, state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> None:
+    """Note of run ``index``, which has just begun, what later features are compared with."""
+    run, places = state.runs[index], locate_run(index, state)
+    run.initial_diversity = _find_front_diversity(run, places, lower[index], upper[index])
+    run.initial_spread = _find_top_spread(run, places)
+
+
 @inlined
-def find_front_diversity(run: Run, places: RunPlaces, lower: FloatArray, upper: FloatArray) -> float:
+def _find_front_diversity(run: Run, places: RunPlaces, lower: FloatArray, upper: FloatArray) -> float:
     """Return how far front's individuals lie apart, in units of the box."""
     return find_diversity(run.size, places.front, places.front_rows, lower, upper)
 
 
 @inlined
-def find_top_spread(run: Run, places: RunPlaces) -> float:
+def _find_top_spread(run: Run, places: RunPlaces) -> float:
     """Return top's median value minus its best."""
     return places.top_fitness[run.size // 2] - places.top_fitness[0]
