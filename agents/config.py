@@ -9,6 +9,7 @@ from types import MappingProxyType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from .episodes import BaselineKind, ReturnKind
+from .networks import NetworkName
 from .policies import MeanKind, StdKind
 
 PresetName = Literal["quick", "short", "long", "paper-10d", "paper-30d", "script-10d"]
@@ -72,8 +73,10 @@ class TrainConfig:
     histogram: Literal["fractions", "counts"] = "fractions"
     """Unit of the histograms."""
 
+    network: NetworkName = "lstm"
+    """Hidden layer of the policy: lstm (paper), gru, or mlp, which has no memory."""
     cell_size: int = 64
-    """Number of LSTM cells."""
+    """Number of cells of the hidden layer."""
     mean: MeanKind = "sigmoid"
     """Output of the policy's mean."""
     std: StdKind = "constant"

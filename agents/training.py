@@ -116,6 +116,7 @@ def _recurrent(name_or_path: str) -> RecurrentController:
 def _make_untrained_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
     policy_kwargs: dict[str, Any] = {
         "lstm_hidden_size": config.cell_size,
+        "network": config.network,
         "mean": config.mean,
         "std": config.std,
         "initial_std": config.initial_std,

@@ -18,6 +18,7 @@ import pytest
 import train
 from agents.config import PRESETS, TrainConfig
 from agents.run_folders import load_run_config
+from de_gym import minimize
 from de_gym.controllers import load_controller
 
 ROOT = Path(train.__file__).parent
@@ -98,10 +99,28 @@ def test_a_finished_run_can_be_extended(tmp_path):
     assert load_run_config(short).updates == 5
 
 
-def test_a_training_can_begin_with_a_controller(tmp_path):
-    first = train.train(train.parse_config([*TINY, "--output", str(tmp_path)]))
+@pytest.mark.parametrize("network", ["gru", "mlp"])
+def test_another_network_is_trained_resumed_and_exported(network, tmp_path):
+    options = [*TINY, "--network", network, "--measure-runs", "0"]
+    whole = train.train(train.parse_config([*options, "--updates", "4", "--output", str(tmp_path / "whole")]))
+    short = train.train(train.parse_config([*options, "--updates", "2", "--output", str(tmp_path / "short")]))
+    train.train(train.parse_config(["--resume", str(short), "--updates", "4"]))
+    assert contents(short) == contents(whole)
+    controller = load_controller(whole / "controller.safetensors")
+    assert controller.info.policy == f"{network}-sigmoid-constant"
+    assert minimize(lambda x: x @ x, [(-5, 5)] * 10, controller=controller, max_evaluations=400, seed=0).nfev == 400
+    with pytest.raises(
+        ValueError, match=f"The controller is of kind '{network}-sigmoid-constant', the policy 'sigmoid"
+    ):
+        train.train(train.parse_config([*TINY, "--init", str(whole / "controller.safetensors")]))
+
+
+@pytest.mark.parametrize("network", ["lstm", "gru", "mlp"])
+def test_a_training_can_begin_with_a_controller(network, tmp_path):
+    options = [*TINY, "--network", network, "--measure-runs", "0"]
+    first = train.train(train.parse_config([*options, "--output", str(tmp_path)]))
     start = ["--init", str(first / "controller.safetensors"), "--seed", "3"]
-    second = train.train(train.parse_config([*TINY, *start, "--output", str(tmp_path)]))
+    second = train.train(train.parse_config([*options, *start, "--output", str(tmp_path)]))
     before, after = (load_controller(folder / f"{name}.safetensors").tensors
                      for folder, name in ((first, "controller"), (second, "untrained")))  # fmt: skip
     for name, tensor in before.items():
