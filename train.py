@@ -28,7 +28,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from agents.callbacks import SeedEveryRollout, TrainingMonitor, Validation
 from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
 from agents.collapse import CollapseError
-from agents.config import PRESETS, PresetName, TrainConfig
+from agents.command_line import parse_training
+from agents.config import PRESETS, TrainConfig
 from agents.evolution_training import EvolutionConfig, train_residual_controller
 from agents.export import export_controller
 from agents.interruptions import TrainingStopped, resumable, sigterm_interrupts
@@ -42,6 +43,7 @@ from agents.measuring import (
     write_measurements,
 )
 from agents.measuring_aside import Measurer
+from agents.options import PresetName
 from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
@@ -90,7 +92,7 @@ def parse_config(arguments: Sequence[str]) -> TrainConfig:
     chosen, _ = tyro.cli(_Choice, args=arguments, return_unknown_args=True, add_help=False)
     if chosen.resume is not None:
         return _continued_config(arguments)
-    config = tyro.cli(TrainConfig, default=PRESETS[chosen.preset], args=arguments, description=__doc__)
+    config = parse_training(arguments, PRESETS[chosen.preset], __doc__)
     if config.init is not None and config.init.endswith(".safetensors"):
         config = replace(config, init=str(Path(config.init).absolute()))
     check_config(config)

@@ -9,17 +9,22 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 import train
 from agents.config import PRESETS, TrainConfig
+from agents.options import OWNERS, RunOptions
 from agents.run_folders import load_run_config
 from de_gym import minimize
 from de_gym.controllers import load_controller
+from de_gym.controllers.networks import NETWORKS
+from de_gym.envs.rewards import REWARDS
+from de_gym.machine.breeding import BOUND_REPAIRS
 
 ROOT = Path(train.__file__).parent
 TINY = [
@@ -38,6 +43,41 @@ def test_a_preset_gives_the_defaults_and_every_field_can_be_overridden():
     assert config == replace(PRESETS["script-10d"], updates=7, max_grad_norm=0.5)
     assert train.parse_config(["--history-window", "None"]).history_window is None
     assert [train.parse_config(["--pbest", value]).pbest for value in ("linear", "0.1")] == ["linear", 0.1]
+
+
+def test_options_stand_with_their_owners_or_alone():
+    short = ["--reward", "initial_gap", "--cell_size=7", "--baseline", "none", "--functions", "1", "2", "--epochs", "3"]
+    full = [
+        "--env.reward", "initial_gap", "--policy.cell-size", "7", "--reinforce.baseline", "none",
+        "--env.functions", "1", "2", "--ppo.epochs", "3",
+    ]  # fmt: skip
+    expected = replace(TrainConfig(), reward="initial_gap", cell_size=7, baseline="none", functions=(1, 2), epochs=3)
+    assert train.parse_config(short) == train.parse_config(full) == expected
+
+
+def test_every_setting_has_one_owner():
+    owned = [field.name for options in (RunOptions, *OWNERS.values()) for field in fields(options)]
+    assert sorted(owned) == sorted(field.name for field in fields(TrainConfig))
+
+
+def test_choices_are_those_of_the_environment():
+    hints = get_type_hints(TrainConfig)
+    assert set(get_args(hints["reward"])) == set(REWARDS)
+    assert set(get_args(hints["bound_repair"])) == set(BOUND_REPAIRS)
+    assert set(get_args(hints["network"])) == set(NETWORKS)
+
+
+def test_help_shows_options_by_owner_with_all_choices():
+    command = [sys.executable, ROOT / "train.py", "--help"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for owner in OWNERS:
+        assert f" {owner} options " in text
+    for choices in (
+        "--env.reward {relative,log,initial_gap}",
+        "--policy.network {lstm,gru,mlp}",
+        "--agent {reinforce,",
+    ):
+        assert choices in text
 
 
 def test_recurrent_ppo_has_the_presets_too():
