@@ -48,6 +48,7 @@ from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
 from agents.task_sets import held_out_sets, training_sets, validation_sets
+from agents.tracking import Tracking
 from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env, set_threads
 from de_gym.controllers import (
     ConstantController,
@@ -173,11 +174,16 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
         callbacks.insert(0, trials)
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
+    tracking = None if config.track is None else Tracking(config.track, folder.name, asdict(config))
+    if tracking is not None:
+        callbacks.append(tracking)
     steps = (config.updates - updates) * env.num_envs * episode_length(config)
     try:
         agent.learn(steps, callback=callbacks, tb_log_name=config.agent, reset_num_timesteps=False)
     finally:
         monitor.close()
+        if tracking is not None:
+            tracking.close()
     return monitor.rows
 
 

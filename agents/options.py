@@ -10,6 +10,7 @@ from typing import Literal
 from .episodes import BaselineKind, ReturnKind
 from .networks import NetworkName
 from .policies import MeanKind, StdKind
+from .tracking import TrackerName
 
 PresetName = Literal["quick", "short", "long", "paper-10d", "paper-30d", "script-10d"]
 AgentName = Literal["reinforce", "recurrent-ppo"]
@@ -158,6 +159,8 @@ class RunOptions:
     wait for each other, the more so while other programs are running."""
     cores: int | None = None
     """Cores for the runs of a rollout and for the measurement, None for all; they do not change the result."""
+    track: TrackerName | None = None
+    """Where the records of the training go beside TensorBoard: wandb (Weights & Biases) or mlflow, if installed."""
     checkpoint_every: int = 10
     """Updates between two checkpoints."""
     half_precision: bool = False
