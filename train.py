@@ -28,7 +28,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from agents.callbacks import SeedEveryRollout, TrainingMonitor, Validation
 from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
 from agents.collapse import CollapseError
-from agents.config import PRESETS, PresetName, TrainConfig
+from agents.command_line import parse_training
+from agents.config import PRESETS, TrainConfig
 from agents.evolution_training import EvolutionConfig, train_residual_controller
 from agents.export import export_controller
 from agents.interruptions import TrainingStopped, resumable, sigterm_interrupts
@@ -42,10 +43,12 @@ from agents.measuring import (
     write_measurements,
 )
 from agents.measuring_aside import Measurer
+from agents.options import PresetName
 from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
 from agents.task_sets import held_out_sets, training_sets, validation_sets
+from agents.tracking import Tracking
 from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env, set_threads
 from de_gym.controllers import (
     ConstantController,
@@ -90,7 +93,7 @@ def parse_config(arguments: Sequence[str]) -> TrainConfig:
     chosen, _ = tyro.cli(_Choice, args=arguments, return_unknown_args=True, add_help=False)
     if chosen.resume is not None:
         return _continued_config(arguments)
-    config = tyro.cli(TrainConfig, default=PRESETS[chosen.preset], args=arguments, description=__doc__)
+    config = parse_training(arguments, PRESETS[chosen.preset], __doc__)
     if config.init is not None and config.init.endswith(".safetensors"):
         config = replace(config, init=str(Path(config.init).absolute()))
     check_config(config)
@@ -171,11 +174,16 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
         callbacks.insert(0, trials)
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
+    tracking = None if config.track is None else Tracking(config.track, folder.name, asdict(config))
+    if tracking is not None:
+        callbacks.append(tracking)
     steps = (config.updates - updates) * env.num_envs * episode_length(config)
     try:
         agent.learn(steps, callback=callbacks, tb_log_name=config.agent, reset_num_timesteps=False)
     finally:
         monitor.close()
+        if tracking is not None:
+            tracking.close()
     return monitor.rows
 
 

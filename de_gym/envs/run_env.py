@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +31,7 @@ class RunEnv(gym.Env[Float32Array, Float32Array]):
         check_render_mode(render_mode, self.metadata["render_modes"])
         self.task = task
         self.process = process
+        self._spec: EnvSpec | None = None
         self.observation_space, self.action_space = make_spaces(process)
         self.render_mode = render_mode
         self._problems: ProblemBatch | None = None
@@ -38,6 +40,17 @@ class RunEnv(gym.Env[Float32Array, Float32Array]):
         self._function = 0
         self._picture: RunPicture | None = None
         self._window: Window | None = None
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What Gymnasium made the environment from; the length of an episode is said where a limit is known."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        if spec is not None and spec.max_episode_steps is None:
+            spec.max_episode_steps = self.process.settings.max_generations
+        self._spec = spec
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
