@@ -1,6 +1,6 @@
 """Commands killed or stopped at random moments: what then goes on must end with the bits of a whole run.
 
-Programs are loaded once and every run is a fork of that process: signals fall into the work and not the imports.
+Every run is a fork of a process that has run the command before, so that signals fall into the work, not the imports.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,6 +45,7 @@ class Command:
         resume: Returns the arguments with which it goes on.
         main: Runs it with ``sys.argv``.
         results: Files that must have the same content whatever happened, as patterns.
+        alone: Arguments that leave everything to one process.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Command:
     resume: Callable[[Path], list[str]]
     main: Callable[[], int]
     results: tuple[str, ...]
+    alone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def commands() -> list[Command]:
         Command("train recurrent-ppo", *training("--agent", "recurrent-ppo"), train.main, trained),
         Command("train evolution-strategy", evolving, evolving, train.main, ("*/*.safetensors", "*/strategy-*.json")),
         Command("evaluate 1 job", evaluating("1"), evaluating("1"), evaluate.main, evaluated),
-        Command("evaluate 2 jobs", evaluating("2"), evaluating("2"), evaluate.main, evaluated),
+        Command("evaluate 2 jobs", evaluating("2"), evaluating("2"), evaluate.main, evaluated, ("--jobs", "1")),
     ]
 
 
@@ -127,13 +130,17 @@ stop = partial(disturb, (signal.SIGINT, signal.SIGTERM))
 
 
 def _undisturbed(command: Command, folder: Path) -> Whole:
-    for attempt in ("warm", "timed"):
-        place = folder / attempt
-        place.mkdir()
-        began = time.monotonic()
-        code, output = _finish(_fork(command, command.start(place), place), place)
-        if code != 0:
-            raise RuntimeError(f"{command.name} ends with {code} though nobody disturbed it: {output[-500:]}")
+    """Run a command in this process, for what it imports and compiles, and then in a fork that is timed."""
+    warm, place = folder / "warm", folder / "timed"
+    warm.mkdir()
+    place.mkdir()
+    sys.argv = [*command.start(warm), *command.alone]  # a fork has no use for the workers of another process
+    with (warm / ".output").open("w") as output, redirect_stdout(output), redirect_stderr(output):
+        command.main()
+    began = time.monotonic()
+    code, said = _finish(_fork(command, command.start(place), place), place)
+    if code != 0:
+        raise RuntimeError(f"{command.name} ends with {code} though nobody disturbed it: {said[-500:]}")
     return Whole(time.monotonic() - began, _contents(place, command.results))
 
 
@@ -147,7 +154,7 @@ def _disturbed(
     """Send a command one or several signals, let it go on, and note what is wrong."""
     rng, signals = how
     arguments, sent, wrong = command.start(folder), [], []
-    for _ in range(int(rng.integers(1, 8))):
+    for _ in range(int(rng.integers(1, 13))):
         child = _fork(command, arguments, folder)
         # What is done is kept, so that the last signals find a run near its end.
         time.sleep(float(rng.uniform(0.02, 0.6)) * whole.duration)
