@@ -23,6 +23,7 @@ from findings import Findings
 
 _LONGEST = 300.0  # seconds after which a run counts as hanging
 _MOST_FINDINGS = 50
+_TURNS = (0, 3, 2, 1, 0, 3, 2, 4, 2)  # of the commands: workers take as long to start as whole runs of the others
 
 TINY_TRAINING = [
     "--functions", "1", "2", "--test-functions", "21", "--episodes-per-function", "2", "--dimension", "2",
@@ -65,7 +66,7 @@ class Whole:
 
 
 def commands() -> list[Command]:
-    """Return the commands, with everything loaded that they need."""
+    """Return the commands, with everything loaded that they need: three trainings and two evaluations."""
     import agents.evolution_training as evolution
     import evaluate
     import train
@@ -111,7 +112,7 @@ def disturb(signals: tuple[signal.Signals, ...], count: int, seed: int, first: i
     known, number = commands(), first
     wholes: dict[str, Whole] = {}
     while totals["signals"] < count and len(totals["findings"]) < _MOST_FINDINGS:
-        command = known[number % len(known)]
+        command = known[_TURNS[number % len(_TURNS)]]
         with tempfile.TemporaryDirectory() as name:
             if command.name not in wholes:
                 wholes[command.name] = _undisturbed(command, Path(name))
