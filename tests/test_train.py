@@ -230,6 +230,13 @@ def test_a_stop_ends_in_one_sentence_and_the_training_goes_on(number, name, tmp_
     assert train.train(config) == folder
 
 
+def test_a_stop_before_the_training_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(train, "parse_config", lambda _: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    assert train.main() == 143
+    assert capsys.readouterr().err == "train.py: Stopped before the training began.\n"
+
+
 @pytest.fixture
 def start():
     """Return a function that starts train.py as a process of its own; all of them are ended after the test."""
