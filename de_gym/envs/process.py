@@ -61,6 +61,7 @@ class Process(Protocol):
     """The decision process of R runs of one dimension: everything about an environment but its interface.
 
     Attributes:
+        settings: What it was made from; ``max_generations`` is the limit of an episode, or None.
         population_size: Individuals N of the initial population.
         action_low: Smallest number of an action; the largest is 1.
         action_size: Numbers of an action, A.
@@ -69,6 +70,7 @@ class Process(Protocol):
         step_figures: What ``info`` says of a generation.
     """
 
+    settings: Any
     population_size: int
     action_low: float
     action_size: int

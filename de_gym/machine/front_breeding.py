@@ -62,6 +62,7 @@ from de_gym.machine.principal_axes import turn_axes
 from de_gym.machine.streams import fill_uniforms, seed_streams
 from de_gym.machine.top_and_front import (
     FRONT,
+    LARGEST_WITH_AXES,
     MAIN,
     MEMORY_SIZE,
     PARTS_PER_GENERATION,
@@ -108,7 +109,7 @@ def breed_run(
     run, first, end = state.runs[index], trials.starts[index], trials.starts[index + 1]
     if first == end:
         return
-    if parameter.eigenvector_probability > 0.0:
+    if parameter.eigenvector_probability > 0.0 and lower.shape[1] <= LARGEST_WITH_AXES:
         _turn_axes(index, state, lower[index], upper[index])
     dimension, home = trials.points.shape[1], locate_run(index, state)
     places = BreedingPlaces(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
-from de_gym.checks import listed, numbers, whole
+from de_gym.checks import is_several, listed, numbers, whole
 from de_gym.controllers.parameter_rule import ParameterRule
 from de_gym.evolution import draw_uniforms
 from de_gym.evolution.populations import RUN, Population, RunRecords, Trials
@@ -333,7 +333,7 @@ def _note_values(
 
 def _checked_budgets(max_evaluations: object, num_runs: int) -> IntArray | int:
     """Return one budget, or one per run."""
-    if np.ndim(max_evaluations) == 0:  # type: ignore[arg-type]  # any object
+    if not is_several(max_evaluations):
         return whole("max_evaluations", max_evaluations, 1)
     budgets = [whole("max_evaluations", entry, 1) for entry in listed("max_evaluations", max_evaluations, "numbers")]
     if len(budgets) != num_runs:

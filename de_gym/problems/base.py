@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import FloatArray
-from de_gym.checks import LARGEST_SIZE, numbers, real, truth, whole
+from de_gym.checks import LARGEST_SIZE, numbers, real, shown, truth, whole
 from de_gym.machine.kernel import are_finite, evaluate_finite
 from de_gym.problems.compiled import FLOAT64, ProgramEvaluator, as_kernel_array
 from de_gym.problems.programs import ProgramArrays
@@ -96,6 +96,8 @@ class Problem:
         """
         if not callable(fun):
             raise TypeError(f"`fun` must be callable, got {type(fun).__name__}.")
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"`name` must be a string, got {shown(name)}.")
         label = name or str(getattr(fun, "__name__", type(fun).__name__))
         lower_bounds, upper_bounds = _broadcast_bounds(lower, upper, dimension)
         evaluator: Evaluator = (
