@@ -105,9 +105,9 @@ def jumps_of_minimize(**options) -> tuple[float, list[str]]:
 ENVS = {
     "DEParamControl": (lambda: DEParamControlEnv(functions=[1]), 8),
     "AdaptiveDEControl, l-srtde": (lambda: AdaptiveDEControlEnv(functions=[1]), 8),
-    "AdaptiveDEControl, jso": (lambda: AdaptiveDEControlEnv(functions=[1], shell="jso"), 20),
+    "AdaptiveDEControl, jso": (lambda: AdaptiveDEControlEnv(functions=[1], shell="jso"), 15),
 }
-METHODS = {"default": {}, "jso": {"method": "jso"}}
+METHODS = {"default": ({}, 12.0), "jso": ({"method": "jso"}, 10.0)}
 
 
 @pytest.mark.parametrize(("make", "most"), ENVS.values(), ids=ENVS)
@@ -115,11 +115,16 @@ def test_a_step_leads_through_no_more_files_than_it_did(make, most):
     assert len(files_of_step(make())) <= most
 
 
+@pytest.mark.parametrize(("options", "most"), METHODS.values(), ids=METHODS)
+def test_a_generation_of_minimize_jumps_no_more_than_it_did(options, most):
+    assert jumps_of_minimize(**options)[0] <= most
+
+
 def main() -> None:
     for name, (make, _) in ENVS.items():
         files = files_of_step(make())
         print(f"{name}: {len(files)} files: {', '.join(files)}", flush=True)
-    for name, options in METHODS.items():
+    for name, (options, _) in METHODS.items():
         jumps, files = jumps_of_minimize(**options)
         print(
             f"minimize, {name}: {jumps:.1f} jumps a generation; files of the whole call: {', '.join(files)}", flush=True

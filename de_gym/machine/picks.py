@@ -22,15 +22,6 @@ def pick_index(uniform: float, count: int) -> int:
 
 
 @compiled
-def pick_leading(uniforms: FloatArray, count: int) -> IntArray:
-    """Return indices, each uniform in 0..count-1, shape of ``uniforms`` (N,)."""
-    picked = np.empty(uniforms.shape[0], np.int64)
-    for individual in range(uniforms.shape[0]):
-        picked[individual] = pick_index(uniforms[individual], count)
-    return picked
-
-
-@compiled
 def pick_distinct(uniforms: FloatArray, last_size: int) -> IntArray:
     """Return K indices per individual that differ from it and from each other.
 

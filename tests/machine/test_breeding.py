@@ -26,7 +26,7 @@ from de_gym.machine.breeding import (
 )
 from de_gym.machine.coordinates import to_mirror
 from de_gym.machine.lanes import moved, pointer_to
-from de_gym.machine.picks import pick_distinct, pick_leading
+from de_gym.machine.picks import pick_distinct
 from de_gym.machine.selection import select_by_rank
 
 
@@ -143,7 +143,7 @@ def test_one_pass_equals_the_operators_one_after_the_other(repair, dimension):
     actions[size], actions[size + 1] = 0.0, 1.0
     uniforms = rng.random(uniforms_for(size, dimension, repair))
     lower, upper = np.full(dimension, -1.0), np.full(dimension, 1.0)
-    pbest = pick_leading(uniforms[:size], num_pbest)
+    pbest = (uniforms[:size] * num_pbest).astype(int)
     r1, r2 = pick_distinct(uniforms[size : 3 * size].reshape(2, size), size)
     factors, rates = actions[:size, None], actions[size:, None]
     donors = parents + factors * (parents[pbest] - parents) + factors * (parents[r1] - parents[r2])

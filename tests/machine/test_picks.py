@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from de_gym.machine.ordering import rank_by_fitness
-from de_gym.machine.picks import pick_distinct, pick_leading
+from de_gym.machine.picks import pick_distinct, pick_index
 
 
 @pytest.mark.parametrize(("population_size", "num_picks", "pool_size"), [(4, 2, 4), (4, 3, 4), (5, 4, 5), (6, 2, 9)])
@@ -34,7 +34,7 @@ def test_picked_indices_are_distinct_and_uniform(rng, population_size, num_picks
 
 def test_largest_uniform_stays_inside_the_population():
     almost_one = np.nextafter(1.0, 0.0)
-    assert pick_leading(np.full(3, almost_one), 50).max() == 49
+    assert pick_index(almost_one, 50) == 49
     picked = pick_distinct(np.full((2, 50), almost_one), 50)
     assert picked.max() == 49
 
