@@ -19,7 +19,7 @@ from de_gym.controllers import DEFAULT
 from de_gym.evaluation.figures import score_bars
 from de_gym.evaluation.held_out import read_held_out
 from de_gym.evaluation.held_out_tables import content_sentence, pooled_table, table_by_dimension
-from de_gym.evaluation.ladder import ladder_table, place_sentence, stored_ladders
+from de_gym.evaluation.ladder import ladder_table, places_table, stored_ladders
 from de_gym.evaluation.ladder_figure import ladder_chart
 from de_gym.evaluation.model_cards import controllers_table, model_cards
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
@@ -86,8 +86,8 @@ def _held_out() -> str:
 
 
 def _places() -> str:
-    """Return the places of the default."""
-    return place_sentence(stored_ladders(), DEFAULT)
+    """Return the places of the default, and how often it is better than the algorithm whose rules it adjusts."""
+    return to_markdown(places_table(stored_ladders(), DEFAULT, "l-srtde"))
 
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
