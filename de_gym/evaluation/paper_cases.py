@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
+from de_gym.arrays import FloatArray
 from de_gym.evaluation.comparison import Z_LIMIT
 from de_gym.evaluation.comparison_tables import scientific, z_text
 from de_gym.evaluation.paper import NUM_RUNS, PaperColumn, function_label, paper_column
@@ -73,6 +73,6 @@ def _own_columns(method: MethodResults, printed: PaperColumn) -> list[list[Cell]
     return [_figures(summary.mean, summary.std), marks]
 
 
-def _figures(means: Sequence[float], deviations: Sequence[float]) -> list[Cell]:
+def _figures(means: FloatArray, deviations: FloatArray) -> list[Cell]:
     pairs = zip(means, deviations, strict=True)
     return [Cell(scientific(mean), float(mean), note=scientific(deviation)) for mean, deviation in pairs]
