@@ -20,7 +20,7 @@ from de_gym.arrays import Float32Array, FloatArray, RunArray
 from de_gym.checks import listed, shown, whole
 from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
-from de_gym.evolution.run_features import FEATURES as RUN_FEATURES
+from de_gym.machine.run_features import FEATURES as RUN_FEATURES
 from de_gym.registry import known_name
 
 RewardFunction = Callable[[float, float, float], float]

@@ -110,7 +110,7 @@ class EnvSettings:
             action_size=settings.action_size,
         )
 
-    @property
+    @cached_property
     def capacity(self) -> int:
         """Individuals N of the initial population, once resolved."""
         assert self.population_size is not None

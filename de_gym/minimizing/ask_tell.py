@@ -21,11 +21,11 @@ from de_gym.controllers import Controller, ResidualRule
 from de_gym.minimizing.choosing import Choice, checked_rng, resolved_budget
 from de_gym.minimizing.constraints import merit
 from de_gym.minimizing.endings import RunRecord
+from de_gym.minimizing.evaluations import Tally
 from de_gym.minimizing.extra_points import extra_point
 from de_gym.minimizing.open_generation import OpenGeneration
 from de_gym.minimizing.plain_data import generator_of, state_of
 from de_gym.minimizing.search_space import BoundsLike, SearchSpace
-from de_gym.minimizing.tally import Tally
 from de_gym.minimizing.told_log import UNASKED, ToldLog
 from de_gym.optimizers import Optimizer as RunsOptimizer
 

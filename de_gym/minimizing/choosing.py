@@ -34,8 +34,7 @@ class RandomPoints(Optimizer):
     def _start(self) -> None:
         self._runs["size"] = self._runs["max_evaluations"]
 
-    def _ask(self) -> Trials:
-        starts = self._next_starts()
+    def _ask(self, starts: IntArray) -> Trials:
         points = [
             rng.uniform(low, high, (count, self._dimension))
             for rng, low, high, count in zip(self._rngs, self._lower, self._upper, np.diff(starts), strict=True)

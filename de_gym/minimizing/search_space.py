@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -57,6 +58,11 @@ class SearchSpace:
         _refuse_first(lower > upper, lower, upper, "must leave whole numbers where `integrality` asks for them")
         return cls(lower, upper, integral)
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the optimiser's points are the user's."""
+        return len(self.free) == self.dimension and not self.integral.any()
+
     @property
     def dimension(self) -> int:
         """Number of coordinates D of the user's points."""
@@ -64,7 +70,7 @@ class SearchSpace:
 
     def to_user(self, points: FloatArray) -> FloatArray:
         """Return the user's points (P, D) of the optimiser's (P, d)."""
-        if len(self.free) == self.dimension and not self.integral.any():
+        if self.is_plain:
             return points
         complete = np.repeat(self.lower[None], len(points), axis=0)
         complete[:, self.free] = points
