@@ -36,6 +36,7 @@ from de_gym.evaluation.score_tables import (
     study_table,
     title,
 )
+from de_gym.evaluation.seed_tables import seeds_table
 from de_gym.evaluation.table import to_markdown
 
 PAGES = (Path("README.md"), Path(".github/docs/results.md"), Path(".github/docs/controllers.md"))
@@ -97,6 +98,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "ladder": lambda: to_markdown(ladder_table(stored_ladders())),
     "scores-10": lambda: _scores_section(10),
     "scores-30": lambda: _scores_section(30),
+    "seeds": lambda: to_markdown(seeds_table([PROTOCOLS[name] for name in SCORE_TABLES[10]])),
     "cells-10": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec13-10d"])),
     "cells-30": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec13-30d"])),
     "lde-10": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec17-10d"])),

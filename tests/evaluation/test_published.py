@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from de_gym.evaluation import paper_cases, published, score_tables
+from de_gym.evaluation import paper_cases, published, score_tables, seed_tables
 from de_gym.evaluation.protocol import PROTOCOLS
 from de_gym.evaluation.result_files import StoredRuns, add_runs
 from de_gym.evaluation.table import to_markdown
@@ -150,3 +150,15 @@ def test_every_number_of_a_page_follows_from_the_shipped_files(page):
 def test_every_section_is_on_some_page():
     text = "".join((ROOT / page).read_text(encoding="utf-8") for page in published.PAGES)
     assert {match["name"] for match in published.SECTION.finditer(text)} == set(published.SECTIONS)
+
+
+def test_several_seeds_of_a_preset_are_one_row_with_its_interval(folder, monkeypatch):
+    monkeypatch.setattr(seed_tables, "SEEDS", folder / "seeds")
+    (folder / "seeds").mkdir()
+    # Alone among JADE and jSO: better than both, behind one, behind two.
+    for seed, level in ((10, 0.0), (2, 3.0), (0, 7.0)):
+        _write(folder / "seeds", f"quick-reinforce-seed{seed}-1", level, "controller")
+    _write(folder / "seeds", "something-else", 0.0, "controller")
+    (row,) = _lines(seed_tables.seeds_table([PROTOCOL]))[2:]
+    where = "CEC 2013, 10 dimensions, 100,000 evaluations, of 3"
+    assert row == f"| `--preset quick` | {where} | 1.00 | 0.00 to 2.00 | 2.00, 1.00, 0.00 |"
