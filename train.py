@@ -13,6 +13,7 @@ any x86-64 processor and with any number of workers.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -28,10 +29,11 @@ from stable_baselines3.common.vec_env import VecEnv
 from agents.callbacks import SeedEveryRollout, TrainingMonitor, Validation
 from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
 from agents.collapse import CollapseError
-from agents.config import PRESETS, PresetName, TrainConfig
+from agents.command_line import parse_training
+from agents.config import PRESETS, TrainConfig
 from agents.evolution_training import EvolutionConfig, train_residual_controller
 from agents.export import export_controller
-from agents.interruptions import TrainingStopped, resumable, sigterm_interrupts
+from agents.interruptions import TrainingStopped, exit_code, resumable, signals_interrupt
 from agents.measuring import (
     Measurement,
     comparison_table,
@@ -42,10 +44,12 @@ from agents.measuring import (
     write_measurements,
 )
 from agents.measuring_aside import Measurer
+from agents.options import PresetName
 from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
 from agents.task_sets import held_out_sets, training_sets, validation_sets
+from agents.tracking import Tracking
 from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env, set_threads
 from de_gym.controllers import (
     ConstantController,
@@ -90,7 +94,7 @@ def parse_config(arguments: Sequence[str]) -> TrainConfig:
     chosen, _ = tyro.cli(_Choice, args=arguments, return_unknown_args=True, add_help=False)
     if chosen.resume is not None:
         return _continued_config(arguments)
-    config = tyro.cli(TrainConfig, default=PRESETS[chosen.preset], args=arguments, description=__doc__)
+    config = parse_training(arguments, PRESETS[chosen.preset], __doc__)
     if config.init is not None and config.init.endswith(".safetensors"):
         config = replace(config, init=str(Path(config.init).absolute()))
     check_config(config)
@@ -119,7 +123,7 @@ def train(config: TrainConfig) -> Path:
     env = make_training_env(config)
     agent = make_agent(config, env)
     folder = make_run_folder(config) if config.resume is None else Path(config.resume)
-    with resumable(folder), Measurer(config) as measurer:
+    with resumable(folder, f"python train.py --resume {shlex.quote(str(folder))}"), Measurer(config) as measurer:
         untrained = exported(agent, config)
         references: dict[str, Controller] = {
             "untrained": untrained,
@@ -171,11 +175,16 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
         callbacks.insert(0, trials)
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
+    tracking = None if config.track is None else Tracking(config.track, folder.name, asdict(config))
+    if tracking is not None:
+        callbacks.append(tracking)
     steps = (config.updates - updates) * env.num_envs * episode_length(config)
     try:
         agent.learn(steps, callback=callbacks, tb_log_name=config.agent, reset_num_timesteps=False)
     finally:
         monitor.close()
+        if tracking is not None:
+            tracking.close()
     return monitor.rows
 
 
@@ -244,7 +253,7 @@ def _wants_evolution(arguments: Sequence[str]) -> bool:
 def main() -> int:
     """Run the command line; a mistake of the caller, a collapse or a stop from outside ends in one sentence."""
     try:
-        with sigterm_interrupts():
+        with signals_interrupt():
             if _wants_evolution(sys.argv[1:]):
                 folder = train_residual_controller(tyro.cli(EvolutionConfig, args=sys.argv[1:], description=__doc__))
                 print(f"Controller: {folder / CONTROLLER_FILE}")
@@ -257,9 +266,9 @@ def main() -> int:
     except (TrainingStopped, CollapseError, OSError, ValueError) as error:
         print(f"train.py: {error}", file=sys.stderr)
         return error.exit_code if isinstance(error, TrainingStopped) else 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print("train.py: Stopped before the training began.", file=sys.stderr)
-        return 130
+        return exit_code(stop)
     return 0
 
 

@@ -10,8 +10,9 @@ import torch
 import de_gym
 from de_gym.arrays import Float32Array
 from de_gym.controllers import ControllerInfo, RecurrentController
+from de_gym.controllers.recurrent import PolicyKind
 
-from .lstm import lstm_weights
+from .networks import layer_arrays, set_layer_arrays
 from .policies import UnitBoxLstmPolicy
 
 OBSERVED = ("num_bins", "history_window", "histogram")
@@ -44,11 +45,7 @@ def export_controller(
         raise ValueError(
             f"`env_settings` must say in which decision process the policy was trained, but lack {', '.join(missing)}."
         )
-    weights = lstm_weights(policy.lstm_actor)
-    tensors = {
-        "input_weight": _array(weights.input_weight),
-        "hidden_weight": _array(weights.hidden_weight),
-        "gate_bias": _array(weights.input_bias + weights.hidden_bias),
+    tensors = {name: _array(tensor) for name, tensor in layer_arrays(policy.lstm_actor).items()} | {
         "mean_weight": _array(policy.action_net.get_parameter("weight")),
         "mean_bias": _array(policy.action_net.get_parameter("bias")),
     }
@@ -94,11 +91,7 @@ def import_controller(
         if trained != env_settings[name]:
             raise ValueError(f"The controller was trained with `{name}` {trained}, got {env_settings[name]}.")
     tensors = {name: torch.as_tensor(array) for name, array in controller.tensors.items()}
-    weights = lstm_weights(policy.lstm_actor)
-    weights.input_weight.copy_(tensors["input_weight"])
-    weights.hidden_weight.copy_(tensors["hidden_weight"])
-    weights.input_bias.copy_(tensors["gate_bias"])
-    weights.hidden_bias.zero_()  # only the sum of the two acts
+    set_layer_arrays(policy.lstm_actor, tensors)
     policy.action_net.get_parameter("weight").copy_(tensors["mean_weight"])
     policy.action_net.get_parameter("bias").copy_(tensors["mean_bias"])
     if policy.std == "state":
@@ -109,7 +102,7 @@ def import_controller(
 
 
 def _kind(policy: UnitBoxLstmPolicy) -> str:
-    return f"{policy.mean}-{'state' if policy.std == 'state' else 'constant'}"
+    return PolicyKind(policy.mean == "sigmoid", policy.std == "state", policy.network).name
 
 
 def _array(tensor: torch.Tensor) -> Float32Array:

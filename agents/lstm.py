@@ -22,8 +22,8 @@ class LstmWeights(NamedTuple):
     hidden_bias: nn.Parameter  # (4H,)
 
 
-def lstm_weights(lstm: nn.LSTM) -> LstmWeights:
-    """Return the parameters of ``lstm`` under readable names."""
+def lstm_weights(lstm: nn.RNNBase) -> LstmWeights:
+    """Return the parameters of ``lstm`` under readable names; those of a GRU have three gates."""
     return LstmWeights(*(lstm.get_parameter(f"{name}_l0") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")))
 
 

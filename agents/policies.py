@@ -14,6 +14,8 @@ from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
 
+from .networks import HIDDEN_LAYERS, HiddenLayer, NetworkName
+
 MeanKind = Literal["sigmoid", "linear"]
 StdKind = Literal["constant", "learned", "state"]
 
@@ -35,8 +37,13 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
     """One LSTM layer and fully connected heads; trains under RecurrentREINFORCE and under RecurrentPPO.
 
     The paper's two heads, for F and for CR, read the same hidden state, so they are one layer of 2N outputs here.
+    A GRU, or a layer without memory, can take the LSTM's place (and keeps its names, which sb3-contrib asks for).
     SB3's own Gaussian policy starts with all means at 0, a corner of the unit box; a sigmoid starts in the middle.
     """
+
+    # Called as an nn.LSTM is.
+    lstm_actor: HiddenLayer  # type: ignore[assignment]
+    lstm_critic: HiddenLayer | None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -46,6 +53,7 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
         use_sde: bool = False,
         *,
         lstm_hidden_size: int = 64,
+        network: NetworkName = "lstm",
         mean: MeanKind = "sigmoid",
         std: StdKind = "constant",
         initial_std: float = 0.2,
@@ -60,7 +68,8 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
             action_space: A Box of one dimension with every number in [0, 1].
             lr_schedule: The learning rate as a function of the remaining progress.
             use_sde: Must be False; SB3 passes it to every policy.
-            lstm_hidden_size: The number of LSTM cells H.
+            lstm_hidden_size: The number of cells H of the hidden layer.
+            network: The hidden layer: "lstm" (paper), "gru", or "mlp", which has no memory.
             mean: "sigmoid" (the paper's text) or "linear" (its authors' script).
             std: "constant" (the paper's text), "learned" (one number per action, for RecurrentPPO), or "state"
                 (sigmoid of a layer on the hidden state, as in the authors' script).
@@ -73,6 +82,9 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
         """
         _check_arguments(action_space, use_sde, mean, std, initial_std)
         _check_knots(action_space, num_knots)
+        if network not in HIDDEN_LAYERS:
+            raise ValueError(f"`network` must be one of {', '.join(map(repr, HIDDEN_LAYERS))}, got {network!r}.")
+        self.network = network
         # Plain values, which nn.Module takes before its own constructor has run; the parent builds the heads.
         self.mean, self.std, self.initial_std, self.num_knots = mean, std, initial_std, num_knots
         super().__init__(
@@ -87,6 +99,17 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
             enable_critic_lstm=enable_critic_lstm,
             optimizer_kwargs=optimizer_kwargs or {},
         )
+        if network != "lstm":
+            self._replace_layers(lr_schedule)
+
+    def _replace_layers(self, lr_schedule: Schedule) -> None:
+        """Put other hidden layers where SB3 has made its LSTMs, and let the optimiser know them."""
+        make, sizes = HIDDEN_LAYERS[self.network], (self.lstm_actor.input_size, self.lstm_output_dim)
+        self.lstm_actor = make(*sizes)
+        if self.lstm_critic is not None:
+            self.lstm_critic = make(*sizes)
+        options: dict[str, Any] = {"lr": lr_schedule(1), **self.optimizer_kwargs}
+        self.optimizer = self.optimizer_class(self.parameters(), **options)
 
     def _build(self, lr_schedule: Schedule) -> None:
         """Add what SB3 does not know: knots, state-dependent deviations, and constants that are not trained."""
@@ -120,6 +143,7 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
             "action_space": self.action_space,
             "lr_schedule": self._dummy_schedule,
             "lstm_hidden_size": self.lstm_output_dim,
+            "network": self.network,
             "mean": self.mean,
             "std": self.std,
             "initial_std": self.initial_std,

@@ -23,16 +23,16 @@ from de_gym.arrays import BoolArray, FloatArray, IntArray
 from .collapse import CollapseGuard
 from .episodes import BaselineKind, ReturnKind, policy_gradient_weights
 from .log_probs import differentiate_log_probs
-from .lstm import LstmTape
 from .policies import UnitBoxLstmPolicy
 from .seeding import seed_update
+from .tapes import Tape, make_tape
 
 
 @dataclass(frozen=True)
 class Rollout:
     """One episode of every run: what the update needs, and nothing that has to be saved."""
 
-    tape: LstmTape
+    tape: Tape
     actions: Tensor  # as sampled, (T, B, A)
     rewards: FloatArray  # (T, B)
     active: BoolArray  # whether the run's episode was still going at that step, (T, B)
@@ -44,7 +44,7 @@ PAPER_RECIPE: Mapping[str, Any] = MappingProxyType({"gamma": 1.0, "returns": "to
 
 
 class RecurrentREINFORCE(OnPolicyAlgorithm):
-    """REINFORCE for LSTM policies: roll out one whole episode in every run, then take one gradient step.
+    """REINFORCE for recurrent policies: roll out one whole episode in every run, then take one gradient step.
 
     The objective is the mean over runs of sum_t w_t log pi(a_t | s_1 .. s_t), where w_t is the return (see
     ``returns`` and ``baseline``) and the log-probability is summed over the numbers of an action. With M functions
@@ -166,7 +166,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         # Read now: runs that restart in the middle of the rollout may get another function. Wrappers of a VecEnv have
         # an empty list of their own, hence `unwrapped`.
         groups = _group_numbers([(info.get("part", 0), info.get("function", 0)) for info in env.unwrapped.reset_infos])
-        tape = LstmTape(self.policy.lstm_actor, env.num_envs)
+        tape = make_tape(self.policy.lstm_actor, env.num_envs)
         going = np.ones(env.num_envs, dtype=bool)
         all_actions, all_rewards, all_active = [], [], []
         while going.any():

@@ -22,6 +22,7 @@ from .reinforce import RecurrentREINFORCE
 from .stacking import StackedVecEnv
 from .task_sets import TaskSet, held_out_sets, training_sets, validation_sets
 from .threading_env import use_threads
+from .tracking import import_tracker
 from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
 
 
@@ -116,6 +117,7 @@ def _recurrent(name_or_path: str) -> RecurrentController:
 def _make_untrained_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm:
     policy_kwargs: dict[str, Any] = {
         "lstm_hidden_size": config.cell_size,
+        "network": config.network,
         "mean": config.mean,
         "std": config.std,
         "initial_std": config.initial_std,
@@ -169,6 +171,8 @@ def check_config(config: TrainConfig) -> None:
     for name in ("updates", "episodes_per_function", "cell_size", "checkpoint_every", "epochs", "minibatches"):
         if getattr(config, name) < 1:
             raise ValueError(f"`{name}` must be at least 1, got {getattr(config, name)}.")
+    if config.track is not None:
+        import_tracker(config.track)
     for name in ("threads", "cores"):
         if getattr(config, name) is not None and getattr(config, name) < 1:
             raise ValueError(f"`{name}` must be at least 1, or None for all cores, got {getattr(config, name)}.")

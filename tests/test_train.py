@@ -9,16 +9,22 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 import train
 from agents.config import PRESETS, TrainConfig
+from agents.options import OWNERS, RunOptions
 from agents.run_folders import load_run_config
+from de_gym import minimize
 from de_gym.controllers import load_controller
+from de_gym.controllers.networks import NETWORKS
+from de_gym.envs.rewards import REWARDS
+from de_gym.machine.breeding import BOUND_REPAIRS
 
 ROOT = Path(train.__file__).parent
 TINY = [
@@ -37,6 +43,41 @@ def test_a_preset_gives_the_defaults_and_every_field_can_be_overridden():
     assert config == replace(PRESETS["script-10d"], updates=7, max_grad_norm=0.5)
     assert train.parse_config(["--history-window", "None"]).history_window is None
     assert [train.parse_config(["--pbest", value]).pbest for value in ("linear", "0.1")] == ["linear", 0.1]
+
+
+def test_options_stand_with_their_owners_or_alone():
+    short = ["--reward", "initial_gap", "--cell_size=7", "--baseline", "none", "--functions", "1", "2", "--epochs", "3"]
+    full = [
+        "--env.reward", "initial_gap", "--policy.cell-size", "7", "--reinforce.baseline", "none",
+        "--env.functions", "1", "2", "--ppo.epochs", "3",
+    ]  # fmt: skip
+    expected = replace(TrainConfig(), reward="initial_gap", cell_size=7, baseline="none", functions=(1, 2), epochs=3)
+    assert train.parse_config(short) == train.parse_config(full) == expected
+
+
+def test_every_setting_has_one_owner():
+    owned = [field.name for options in (RunOptions, *OWNERS.values()) for field in fields(options)]
+    assert sorted(owned) == sorted(field.name for field in fields(TrainConfig))
+
+
+def test_choices_are_those_of_the_environment():
+    hints = get_type_hints(TrainConfig)
+    assert set(get_args(hints["reward"])) == set(REWARDS)
+    assert set(get_args(hints["bound_repair"])) == set(BOUND_REPAIRS)
+    assert set(get_args(hints["network"])) == set(NETWORKS)
+
+
+def test_help_shows_options_by_owner_with_all_choices():
+    command = [sys.executable, ROOT / "train.py", "--help"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for owner in OWNERS:
+        assert f" {owner} options " in text
+    for choices in (
+        "--env.reward {relative,log,initial_gap}",
+        "--policy.network {lstm,gru,mlp}",
+        "--agent {reinforce,",
+    ):
+        assert choices in text
 
 
 def test_recurrent_ppo_has_the_presets_too():
@@ -98,10 +139,28 @@ def test_a_finished_run_can_be_extended(tmp_path):
     assert load_run_config(short).updates == 5
 
 
-def test_a_training_can_begin_with_a_controller(tmp_path):
-    first = train.train(train.parse_config([*TINY, "--output", str(tmp_path)]))
+@pytest.mark.parametrize("network", ["gru", "mlp"])
+def test_another_network_is_trained_resumed_and_exported(network, tmp_path):
+    options = [*TINY, "--network", network, "--measure-runs", "0"]
+    whole = train.train(train.parse_config([*options, "--updates", "4", "--output", str(tmp_path / "whole")]))
+    short = train.train(train.parse_config([*options, "--updates", "2", "--output", str(tmp_path / "short")]))
+    train.train(train.parse_config(["--resume", str(short), "--updates", "4"]))
+    assert contents(short) == contents(whole)
+    controller = load_controller(whole / "controller.safetensors")
+    assert controller.info.policy == f"{network}-sigmoid-constant"
+    assert minimize(lambda x: x @ x, [(-5, 5)] * 10, controller=controller, max_evaluations=400, seed=0).nfev == 400
+    with pytest.raises(
+        ValueError, match=f"The controller is of kind '{network}-sigmoid-constant', the policy 'sigmoid"
+    ):
+        train.train(train.parse_config([*TINY, "--init", str(whole / "controller.safetensors")]))
+
+
+@pytest.mark.parametrize("network", ["lstm", "gru", "mlp"])
+def test_a_training_can_begin_with_a_controller(network, tmp_path):
+    options = [*TINY, "--network", network, "--measure-runs", "0"]
+    first = train.train(train.parse_config([*options, "--output", str(tmp_path)]))
     start = ["--init", str(first / "controller.safetensors"), "--seed", "3"]
-    second = train.train(train.parse_config([*TINY, *start, "--output", str(tmp_path)]))
+    second = train.train(train.parse_config([*options, *start, "--output", str(tmp_path)]))
     before, after = (load_controller(folder / f"{name}.safetensors").tensors
                      for folder, name in ((first, "controller"), (second, "untrained")))  # fmt: skip
     for name, tensor in before.items():
@@ -204,9 +263,12 @@ def test_a_full_disk_leaves_a_valid_checkpoint_and_the_training_goes_on(monkeypa
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
 def test_a_stop_ends_in_one_sentence_and_the_training_goes_on(number, name, tmp_path):
     options = [*TINY, "--updates", "400", "--checkpoint-every", "1", "--measure-runs", "0", "--output", str(tmp_path)]
+    # Tests that a script starts with "&" ignore Ctrl-C, and so would the training.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "train.py"), *options], cwd=ROOT, stderr=subprocess.PIPE, text=True
     )
+    signal.signal(signal.SIGINT, before)
     try:
         while process.poll() is None and rows(tmp_path) < 2:
             time.sleep(0.01)
@@ -225,6 +287,13 @@ def test_a_stop_ends_in_one_sentence_and_the_training_goes_on(number, name, tmp_
     assert not list(folder.glob(".*"))
     config = replace(train.parse_config(["--resume", str(folder)]), updates=rows(tmp_path) + 1)
     assert train.train(config) == folder
+
+
+def test_a_stop_before_the_training_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(train, "parse_config", lambda _: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    assert train.main() == 143
+    assert capsys.readouterr().err == "train.py: Stopped before the training began.\n"
 
 
 @pytest.fixture

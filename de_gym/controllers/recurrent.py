@@ -1,4 +1,4 @@
-"""RecurrentController: the forward pass of a trained LSTM policy, without torch."""
+"""RecurrentController: the forward pass of a trained policy, without torch."""
 
 from __future__ import annotations
 
@@ -11,24 +11,35 @@ import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
 from de_gym.controllers.affine import DEPTH, ROWS, affine, packed_bias, packed_weights, padded
+from de_gym.controllers.networks import NETWORKS
 from de_gym.machine.compiling import compiled
 from de_gym.registry import lookup
 
 
 @dataclass(frozen=True)
 class PolicyKind:
-    """How the outputs of the network become a Gaussian: its mean and its standard deviation."""
+    """Which hidden layer a policy has, and how its outputs become a Gaussian: its mean and standard deviation."""
 
     sigmoid_mean: bool
     state_dependent_std: bool
+    network: str = "lstm"
+
+    @property
+    def name(self) -> str:
+        """The name that files have it under; an LSTM goes without saying, for those written before others were."""
+        mean, std = "sigmoid" if self.sigmoid_mean else "linear", "state" if self.state_dependent_std else "constant"
+        return f"{mean}-{std}" if self.network == "lstm" else f"{self.network}-{mean}-{std}"
 
 
 POLICY_KINDS: Mapping[str, PolicyKind] = MappingProxyType(
     {
-        "sigmoid-constant": PolicyKind(sigmoid_mean=True, state_dependent_std=False),
-        "sigmoid-state": PolicyKind(sigmoid_mean=True, state_dependent_std=True),
-        "linear-constant": PolicyKind(sigmoid_mean=False, state_dependent_std=False),
-        "linear-state": PolicyKind(sigmoid_mean=False, state_dependent_std=True),
+        kind.name: kind
+        for kind in (
+            PolicyKind(sigmoid_mean, state_dependent_std, network)
+            for network in NETWORKS
+            for sigmoid_mean in (True, False)
+            for state_dependent_std in (False, True)
+        )
     }
 )
 
@@ -63,31 +74,27 @@ def tensor_shapes(
     some ranks, and a matrix "interpolation" makes 2N of them.
     """
     means = action_size if head_size is None else head_size
-    shapes: dict[str, tuple[int, ...]] = {
-        "input_weight": (4 * cell_size, observation_size),
-        "hidden_weight": (4 * cell_size, cell_size),
-        "gate_bias": (4 * cell_size,),
-        "mean_weight": (means, cell_size),
-        "mean_bias": (means,),
-    }
+    kind = lookup("policy kind", policy, POLICY_KINDS)
+    shapes = NETWORKS[kind.network].shapes(observation_size, cell_size)
+    shapes |= {"mean_weight": (means, cell_size), "mean_bias": (means,)}
     if head_size is not None:
         shapes["interpolation"] = (action_size, head_size)
-    if lookup("policy kind", policy, POLICY_KINDS).state_dependent_std:
+    if kind.state_dependent_std:
         return shapes | {"std_weight": (action_size, cell_size), "std_bias": (action_size,)}
     return shapes | {"std": (action_size,)}
 
 
 class RecurrentController:
-    """An LSTM cell and two fully connected layers: Gaussian means, and constant or state-dependent deviations.
+    """A hidden layer and two fully connected ones: Gaussian means, and constant or state-dependent deviations.
 
-    The gates stand in the order input, forget, candidate, output. Means are passed through a sigmoid, or not,
-    according to the policy kind. Where the policy has means at some ranks only, the others are interpolated; noise is
+    The policy kind says which of ``NETWORKS`` is the hidden layer, one of them without memory, and whether means are
+    passed through a sigmoid. Where the policy has means at some ranks only, the others are interpolated; noise is
     added at every rank. Actions are clipped to [0, 1].
 
     Attributes:
         population_size: The number of individuals N it was trained for.
         observation_size: The length of its observations.
-        cell_size: The number of LSTM cells H.
+        cell_size: The number of cells H of the hidden layer.
         deterministic: Whether actions are the means themselves.
         info: Where it comes from and which environment settings it expects.
         tensors: Its arrays, as named by ``tensor_shapes``.
@@ -107,6 +114,7 @@ class RecurrentController:
         self._action_size = self._head_size if interpolation is None else len(interpolation)
         self.population_size = self._action_size // 2
         self._kind = POLICY_KINDS[info.policy]
+        self._network = NETWORKS[self._kind.network]
         # The hidden state stands first in a row of inputs, so that the same rows serve the output layers.
         self._observation_start = padded(self.cell_size, DEPTH)
         self._gates = self._packed_gates()
@@ -130,7 +138,8 @@ class RecurrentController:
             )
         start = self._observation_start
         self._inputs[: self._num_runs, start : start + self.observation_size] = observations
-        advance(self._inputs, self._cells, *self._gates, self._gate_values)
+        affine(self._inputs, *self._gates, self._gate_values)
+        self._network.activate(self._gate_values, self._inputs, self._cells)
         affine(self._inputs, *self._outputs, self._output_values)
         values = self._output_values[: self._num_runs, : self._head_size].astype(np.float64)
         actions = _sigmoid(values) if self._kind.sigmoid_mean else values
@@ -159,9 +168,10 @@ class RecurrentController:
         self._output_values = np.empty((rows, len(self._outputs[1])), dtype=np.float32)
 
     def _packed_gates(self) -> tuple[Float32Array, Float32Array]:
-        weight = np.zeros((self._observation_start + self.observation_size, 4 * self.cell_size), dtype=np.float32)
-        weight[: self.cell_size] = self.tensors["hidden_weight"].T
-        weight[self._observation_start :] = self.tensors["input_weight"].T
+        remembered, observed = self._network.weights(self.tensors)
+        weight = np.zeros((self._observation_start + self.observation_size, observed.shape[1]), dtype=np.float32)
+        weight[: self.cell_size] = remembered
+        weight[self._observation_start :] = observed
         return packed_weights(weight), packed_bias(self.tensors["gate_bias"])
 
     def _packed_outputs(self) -> tuple[Float32Array, Float32Array]:
@@ -176,34 +186,6 @@ class RecurrentController:
             return self.tensors["std"].astype(np.float64)
         values = self._output_values[: self._num_runs, self._head_size : self._head_size + self._action_size]
         return _sigmoid(values.astype(np.float64))
-
-
-@compiled
-def advance(
-    inputs: Float32Array, cells: Float32Array, tiles: Float32Array, bias: Float32Array, gates: Float32Array
-) -> None:
-    """Advance an LSTM by one step in place.
-
-    Args:
-        inputs: Rows of hidden state (first) and observation; the hidden state is replaced.
-        cells: Cell states, shape (rows, H); replaced.
-        tiles: Packed weights of the four gates.
-        bias: Packed bias of the four gates.
-        gates: Work space, shape (rows, packed gates).
-    """
-    affine(inputs, tiles, bias, gates)
-    size = cells.shape[1]
-    one, two = np.float32(1.0), np.float32(2.0)
-    for row in range(len(cells)):
-        for unit in range(size):
-            input_gate = one / (one + math.exp(-gates[row, unit]))
-            forget_gate = one / (one + math.exp(-gates[row, size + unit]))
-            # tanh(x) = 2 sigmoid(2x) - 1 costs a third of the library's tanh, and is as exact next to a sigmoid.
-            candidate = two / (one + math.exp(-two * gates[row, 2 * size + unit])) - one
-            output_gate = one / (one + math.exp(-gates[row, 3 * size + unit]))
-            cell = forget_gate * cells[row, unit] + input_gate * candidate
-            cells[row, unit] = cell
-            inputs[row, unit] = output_gate * (two / (one + math.exp(-two * cell)) - one)
 
 
 @compiled

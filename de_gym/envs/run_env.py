@@ -6,11 +6,13 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import Float32Array, FloatArray
+from de_gym.checks import shown
 from de_gym.envs.actions import check_actions
 from de_gym.envs.process import Outcome, Process, State
 from de_gym.envs.rendering import RunPicture, Window, new_figure, to_pixels
@@ -30,6 +32,7 @@ class RunEnv(gym.Env[Float32Array, Float32Array]):
         check_render_mode(render_mode, self.metadata["render_modes"])
         self.task = task
         self.process = process
+        self._spec: EnvSpec | None = None
         self.observation_space, self.action_space = make_spaces(process)
         self.render_mode = render_mode
         self._problems: ProblemBatch | None = None
@@ -38,6 +41,17 @@ class RunEnv(gym.Env[Float32Array, Float32Array]):
         self._function = 0
         self._picture: RunPicture | None = None
         self._window: Window | None = None
+
+    @property
+    def spec(self) -> EnvSpec | None:
+        """What Gymnasium made the environment from; the length of an episode is said where a limit is known."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, spec: EnvSpec | None) -> None:
+        if spec is not None and spec.max_episode_steps is None:
+            spec.max_episode_steps = self.process.settings.max_generations
+        self._spec = spec
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -122,9 +136,9 @@ class RunEnv(gym.Env[Float32Array, Float32Array]):
 
 def check_render_mode(render_mode: str | None, allowed: list[str]) -> None:
     """Reject a render mode that an environment does not have."""
-    if render_mode is not None and render_mode not in allowed:
+    if render_mode is not None and not (isinstance(render_mode, str) and render_mode in allowed):
         choices = ", ".join(repr(mode) for mode in allowed) or "none"
-        raise ValueError(f"Unknown render mode {render_mode!r}. Available: {choices}.")
+        raise ValueError(f"Unknown render mode {shown(render_mode)}. Available: {choices}.")
 
 
 def make_spaces(process: Process) -> tuple[Any, Any]:

@@ -110,7 +110,7 @@ class EnvSettings:
             action_size=settings.action_size,
         )
 
-    @property
+    @cached_property
     def capacity(self) -> int:
         """Individuals N of the initial population, once resolved."""
         assert self.population_size is not None
@@ -202,7 +202,7 @@ NO_LIMIT = 2**62
 def _checked_pbest(pbest: object) -> str | float:
     """Return the name of a schedule, or a constant fraction above 0."""
     if isinstance(pbest, str):
-        return known_name("p-best schedule", pbest, PBEST_SCHEDULES)
+        return known_name("schedule for `pbest`", pbest, PBEST_SCHEDULES, "a fraction in (0, 1]")
     share = fraction("pbest", pbest)
     if share == 0.0:
         raise ValueError(f"`pbest` must be a schedule's name or a fraction in (0, 1], got {shown(pbest)}.")
@@ -219,6 +219,11 @@ class _Resolvable(Protocol):
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
+    @property
+    def max_generations(self) -> int | None:
+        """The limit of an episode."""
+        ...
+
     def resolved(self, dimension: int) -> Self:
         """Return the settings without open sizes."""
         ...
@@ -228,13 +233,19 @@ Settings = TypeVar("Settings", bound=_Resolvable)
 
 
 def make_settings(kind: type[Settings], dimension: int, options: dict[str, Any]) -> Settings:
-    """Return the settings that an environment's keyword arguments describe, resolved for a dimension."""
+    """Return the settings that an environment's keyword arguments describe, resolved for a dimension.
+
+    Gymnasium wraps single environments to obey its own ``max_episode_steps``, and passes it on to native vector ones.
+    """
     names = [field.name for field in dataclasses.fields(kind)]
+    steps = optional_whole("max_episode_steps", options.pop("max_episode_steps", None), 1)
     for name in options:
         if name not in names:
             choices = [*names, "suite", "functions", "dimension", "problems"]
             raise TypeError(unknown_name_message("argument", name, choices))
-    return kind(**options).resolved(dimension)
+    settings = kind(**options)
+    limits = [limit for limit in (steps, settings.max_generations) if limit is not None]
+    return dataclasses.replace(settings, max_generations=min(limits, default=None)).resolved(dimension)
 
 
 def default_population_size(dimension: int) -> int:

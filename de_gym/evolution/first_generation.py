@@ -7,10 +7,12 @@ import math
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.chances import find_base, uniform_at
-from de_gym.evolution.run_features import FEATURES, observe_runs
-from de_gym.evolution.scale_free import FIRST_SUCCESS_RATE
-from de_gym.evolution.top_and_front import (
+from de_gym.machine.chances import find_base, uniform_at
+from de_gym.machine.compiling import compiled
+from de_gym.machine.run_features import FEATURES, observe_runs
+from de_gym.machine.scale_free import FIRST_SUCCESS_RATE
+from de_gym.machine.streams import KeyArray
+from de_gym.machine.top_and_front import (
     LARGEST_WITH_AXES,
     MAIN,
     MAIN_RATE,
@@ -23,8 +25,6 @@ from de_gym.evolution.top_and_front import (
     SUCCESS,
     TwoPopulations,
 )
-from de_gym.machine.compiling import compiled
-from de_gym.machine.streams import KeyArray
 from de_gym.problems.compiled import as_kernel_array
 
 # Initial individuals per dimension: of L-SRTDE, and with the smallest budget for which these numbers were chosen.

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray
-from de_gym.evolution.top_and_front import Run, RunArray
 from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.top_and_front import Run, RunArray
 
 
 class Control(NamedTuple):

@@ -24,13 +24,15 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from de_gym.evolution.breeding_places import make_breeding_space
 from de_gym.evolution.first_generation import draw_initial_points, initial_size, start
-from de_gym.evolution.front_breeding import breed_run
-from de_gym.evolution.front_selection import select_run
 from de_gym.evolution.residuals import CONTROLS, PARAMETERS, checked_residuals, follow_rule, set_parameters
-from de_gym.evolution.run_features import FEATURES, LARGEST_FEATURE, observe_run, observe_runs
-from de_gym.evolution.top_and_front import (
+from de_gym.machine.breeding_places import make_breeding_space
+from de_gym.machine.compiling import compiled, shared
+from de_gym.machine.front_breeding import breed_run
+from de_gym.machine.front_selection import select_run
+from de_gym.machine.kernel import evaluate_programs
+from de_gym.machine.run_features import FEATURES, LARGEST_FEATURE, observe_run, observe_runs
+from de_gym.machine.top_and_front import (
     PARTS_PER_GENERATION,
     RunArray,
     Trials,
@@ -40,8 +42,6 @@ from de_gym.evolution.top_and_front import (
     num_trials,
     slice_runs,
 )
-from de_gym.machine.compiling import compiled, shared
-from de_gym.machine.kernel import evaluate_programs
 from de_gym.problems import ProblemBatch
 from de_gym.problems.compiled import as_kernel_array
 

@@ -53,6 +53,23 @@ def test_the_controller_equals_the_torch_policy_over_an_episode(mean, std, cell_
         starts = np.zeros(3, dtype=bool)
 
 
+@pytest.mark.parametrize("network", ["gru", "mlp"])
+@pytest.mark.parametrize(("std", "cell_size", "num_knots"), [("constant", 50, None), ("state", 64, 5)])
+def test_a_controller_with_another_hidden_layer_equals_its_torch_policy(network, std, cell_size, num_knots, tmp_path):
+    policy = make_policy(cell_size, std=std, num_knots=num_knots, network=network)
+    exported = export_controller(policy, SETTINGS, deterministic=True)
+    controller = load_controller(save_controller(exported, tmp_path / "other.safetensors"), deterministic=True)
+    assert controller.info.policy.startswith(f"{network}-sigmoid-")
+    controller.reset([np.random.default_rng(run) for run in range(3)])
+    state, starts = None, np.ones(3, dtype=bool)
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        observations = rng.random((3, 60), dtype=np.float32)
+        expected, state = policy.predict(observations, state, starts, deterministic=True)
+        np.testing.assert_allclose(controller(observations), expected, rtol=0, atol=1e-6)
+        starts = np.zeros(3, dtype=bool)
+
+
 def test_samples_of_the_controller_have_the_deviations_of_the_policy():
     policy = make_policy(8, 4, mean="linear", std="state")
     sampled, exact = export_controller(policy, SETTINGS), export_controller(policy, SETTINGS, deterministic=True)
@@ -98,16 +115,15 @@ def test_a_controller_that_cannot_say_how_it_was_trained_is_not_exported(missing
 
 
 @pytest.mark.parametrize("std", ["constant", "learned", "state"])
-@pytest.mark.parametrize("num_knots", [None, 2])
-def test_an_imported_controller_acts_as_it_did(std, num_knots):
-    policy = make_policy(8, 4, std=std, num_knots=num_knots)
+@pytest.mark.parametrize(("num_knots", "network"), [(None, "lstm"), (2, "gru"), (2, "mlp")])
+def test_an_imported_controller_acts_as_it_did(std, num_knots, network):
+    policy = make_policy(8, 4, std=std, num_knots=num_knots, network=network)
     with torch.no_grad():
         policy.log_std.mul_(0.5 if std == "learned" else 1.0)
     controller = export_controller(policy, SETTINGS)
     torch.manual_seed(99)
-    other = UnitBoxLstmPolicy(
-        policy.observation_space, policy.action_space, lambda _: 0.01, lstm_hidden_size=8, std=std, num_knots=num_knots
-    )
+    arguments = {"lstm_hidden_size": 8, "std": std, "num_knots": num_knots, "network": network}
+    other = UnitBoxLstmPolicy(policy.observation_space, policy.action_space, lambda _: 0.01, **arguments)
     import_controller(other, controller, SETTINGS)
     for name, tensor in export_controller(other, SETTINGS).tensors.items():
         np.testing.assert_allclose(tensor, controller.tensors[name], rtol=1e-6, err_msg=name)

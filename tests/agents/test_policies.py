@@ -6,6 +6,7 @@ from sb3_contrib import RecurrentPPO
 from scipy.stats import norm
 
 from agents import UnitBoxLstmPolicy
+from agents.networks import HIDDEN_LAYERS
 from agents.policies import interpolation_matrix
 
 OBSERVATIONS = spaces.Box(0.0, 1.0, (3,), np.float32)
@@ -104,23 +105,26 @@ def test_the_state_is_forgotten_at_episode_starts_and_nowhere_else():
     assert (np.abs(broken[3:, 0] - unbroken[3:, 0]).max(axis=1) > 1e-6).all()
 
 
-def test_the_same_class_trains_under_recurrent_ppo(make_target_env):
+@pytest.mark.parametrize("network", HIDDEN_LAYERS)
+def test_the_same_class_trains_under_recurrent_ppo(make_target_env, network):
     agent = RecurrentPPO(
         UnitBoxLstmPolicy,
         make_target_env(4),
         n_steps=5,
         batch_size=20,
         n_epochs=2,
-        policy_kwargs={"lstm_hidden_size": 6, "std": "learned", "enable_critic_lstm": True},
+        policy_kwargs={"lstm_hidden_size": 6, "std": "learned", "enable_critic_lstm": True, "network": network},
         seed=0,
     )
-    before = agent.policy.lstm_actor.weight_hh_l0.detach().clone()
+    layers = (agent.policy.lstm_actor, agent.policy.lstm_critic)
+    assert [type(layer) for layer in layers] == [HIDDEN_LAYERS[network]] * 2
+    before = [next(layer.parameters()).detach().clone() for layer in layers]
     agent.learn(40)
-    assert not torch.equal(agent.policy.lstm_actor.weight_hh_l0, before)
+    assert not any(torch.equal(next(layer.parameters()), old) for layer, old in zip(layers, before, strict=True))
 
 
 def test_a_policy_survives_saving_its_constructor_arguments(tmp_path):
-    policy = make_policy(mean="linear", std="state", num_knots=2)
+    policy = make_policy(mean="linear", std="state", num_knots=2, network="gru")
     again = UnitBoxLstmPolicy(**policy._get_constructor_parameters())
     again.load_state_dict(policy.state_dict())
     observation = np.full((1, 3), 0.5, dtype=np.float32)
@@ -134,6 +138,7 @@ def test_a_policy_survives_saving_its_constructor_arguments(tmp_path):
     [
         ({"mean": "relu"}, "`mean` must be 'sigmoid' or 'linear', got 'relu'"),
         ({"std": "none"}, "`std` must be 'constant', 'learned' or 'state', got 'none'"),
+        ({"network": "rnn"}, "`network` must be one of 'lstm', 'gru', 'mlp', got 'rnn'"),
         ({"initial_std": 0.0}, r"`initial_std` must be positive, got 0\.0"),
         ({"use_sde": True}, "`use_sde` must be False"),
         ({"num_knots": 0}, "`num_knots` must be None or from 1 to half the 4 numbers of an action, got 0"),

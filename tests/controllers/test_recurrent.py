@@ -43,6 +43,39 @@ def test_one_cell_follows_the_lstm_equations_computed_by_hand():
         np.testing.assert_allclose(actions, expected, atol=1e-6)
 
 
+def test_one_cell_follows_the_gru_equations_computed_by_hand():
+    tensors = {
+        "input_weight": np.array([[0.5], [-0.25], [1.0]]),
+        "hidden_weight": np.array([[0.1], [0.2], [0.3]]),
+        "gate_bias": np.array([0.01, 0.02, 0.03, 0.04]),
+        "mean_weight": np.array([[2.0], [-1.0]]),
+        "mean_bias": np.array([0.1, 0.2]),
+        "std": np.array([0.1, 0.1]),
+    }
+    controller = RecurrentController(tensors, ControllerInfo("gru-linear-constant"), deterministic=True)
+    controller.reset(rngs([0]))
+    hidden = 0.0
+    for observation in (0.3, 0.9, 0.1):
+        r = sigmoid(0.5 * observation + 0.1 * hidden + 0.01)
+        z = sigmoid(-0.25 * observation + 0.2 * hidden + 0.02)
+        n = np.tanh(1.0 * observation + 0.03 + r * (0.3 * hidden + 0.04))
+        hidden = (1.0 - z) * n + z * hidden
+        expected = np.clip([[2.0 * hidden + 0.1, -hidden + 0.2]], 0.0, 1.0)
+        actions = controller(np.array([[observation]], dtype=np.float32))
+        np.testing.assert_allclose(actions, expected, atol=1e-6)
+
+
+def test_a_network_without_memory_gives_the_same_for_the_same_observation(make_controller):
+    controller = make_controller("mlp-sigmoid-constant", deterministic=True)
+    tensors, observation = controller.tensors, np.linspace(0.0, 1.0, 9, dtype=np.float32)
+    actions = rollout(controller, np.stack([observation, 1.0 - observation, observation])[:, None], [0])
+    np.testing.assert_array_equal(actions[0], actions[2])
+    hidden = np.tanh(tensors["input_weight"] @ observation + tensors["gate_bias"])
+    expected = sigmoid(tensors["mean_weight"] @ hidden + tensors["mean_bias"])
+    np.testing.assert_allclose(actions[0, 0], expected, atol=1e-6)
+    assert not np.array_equal(actions[0], actions[1])
+
+
 @pytest.mark.parametrize("policy", POLICY_KINDS)
 @pytest.mark.parametrize(("cell_size", "knots"), [(1, None), (6, 3), (64, None)])
 def test_a_run_is_bit_identical_in_every_batch(make_controller, policy, cell_size, knots):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 
 import gymnasium as gym
+import numba
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
@@ -29,6 +30,14 @@ def diversity(view: RunView):
 
 def first_and_last(view: RunView):
     return [view.fitness[0], view.fitness[-1]]
+
+
+def _share(before, after, initial):
+    return (before - after) / initial
+
+
+def _nothing(before, after, initial):
+    return np.nan
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +72,32 @@ def test_reward_function_equal_to_a_compiled_one_gives_its_rewards(env_id):
     python = play(gym.make(env_id, reward=lambda e, after, _: (e - after) / e, **SMALL))
     assert [reward for _, reward, _ in python[1:]] == [reward for _, reward, _ in compiled[1:]]
     assert all(np.array_equal(own[0], other[0]) for own, other in zip(python, compiled, strict=True))
+
+
+@BOTH
+def test_compiled_reward_of_the_user_is_called_for_all_runs_at_once(env_id):
+    calls = []
+
+    def share(before, after, initial):
+        calls.append(before)
+        return _share(before, after, initial)
+
+    rewards = []
+    for reward in (share, numba.njit(_share), "initial_gap"):
+        envs = gym.make_vec(env_id, num_envs=3, vectorization_mode="vector_entry_point", **SMALL, reward=reward)
+        envs.reset(seed=1)
+        low, high = envs.single_action_space.low, envs.single_action_space.high
+        rewards.append([envs.step(np.tile((low + high) / 2, (3, 1)))[1] for _ in range(4)])
+    assert len(calls) == 12
+    np.testing.assert_array_equal(rewards[0], rewards[1])
+    np.testing.assert_array_equal(rewards[0], rewards[2])
+
+
+def test_compiled_reward_that_is_no_number_is_refused():
+    env = gym.make("DEParamControl-v0", **SMALL, reward=numba.njit(_nothing))
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"The reward '_nothing' must return a finite number, got .*nan"):
+        env.step(env.action_space.sample())
 
 
 @BOTH

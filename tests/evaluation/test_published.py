@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from de_gym.evaluation import published, score_tables
+from de_gym.evaluation import paper_cases, published, score_tables, seed_tables
 from de_gym.evaluation.protocol import PROTOCOLS
 from de_gym.evaluation.result_files import StoredRuns, add_runs
 from de_gym.evaluation.table import to_markdown
@@ -81,14 +81,21 @@ def test_a_table_of_scores_has_a_column_for_every_protocol(folder):
     assert rows[1] == "| `mine` | 1.00 (2) |  | 8/0/0 |"
 
 
-def test_the_study_of_cells_has_the_paper_s_figures_beside_ours(folder):
-    _write(folder, "paper-500-cells", 7.0, "controller")
-    header, _, first, *_ = _lines(score_tables.errors_by_cells_table(PROTOCOL))
-    assert header == "| function | 500 cells | 500 cells, paper | 2000 cells, paper |"
-    cells = first.split(" | ")
-    assert cells[0] == "| f21"
-    assert 7.0 < float(cells[1].split()[0]) < 8.0
-    assert cells[2:] == ["4.00E+02 (0.00E+00)", "2.35E+02 (9.04E+01) |"]
+def test_the_paper_s_cases_have_its_figures_ours_and_the_difference_in_standard_errors(folder, monkeypatch):
+    _write(folder, "paper-500-cells", 399.7, "controller")
+    cases = (("lde-n50-cell500", "paper-500-cells"), ("lde-n50-cell1500", ""), ("lde-n50-cell500", "mine"))
+    monkeypatch.setitem(paper_cases.CASES, PROTOCOL.table, cases)
+    content = paper_cases.cases_table(PROTOCOL)
+    names = ("paper: N = 50, 500 cells", "`paper-500-cells`", "z", "paper: N = 50, 1500 cells", "`mine`", "z")
+    assert content.header == ("function", *names)
+    function, printed, own, z, other, *_ = content.rows[1]
+    assert (function.text, printed.text, printed.note) == ("f22", "3.15E+02", "1.06E+02")
+    assert other.text == "2.95E+01"
+    spread = np.random.default_rng(0).random((8, 20))[1]
+    mean, deviation = 399.7 + spread.mean(), spread.std()
+    assert own.value == pytest.approx(mean)
+    assert z.value == pytest.approx((mean - 315.0) / np.sqrt(106.0**2 / 51 + deviation**2 / 20))
+    assert z.strong
 
 
 def test_a_ranking_has_the_paper_s_scores_beside_ours(folder):
@@ -143,3 +150,15 @@ def test_every_number_of_a_page_follows_from_the_shipped_files(page):
 def test_every_section_is_on_some_page():
     text = "".join((ROOT / page).read_text(encoding="utf-8") for page in published.PAGES)
     assert {match["name"] for match in published.SECTION.finditer(text)} == set(published.SECTIONS)
+
+
+def test_several_seeds_of_a_preset_are_one_row_with_its_interval(folder, monkeypatch):
+    monkeypatch.setattr(seed_tables, "SEEDS", folder / "seeds")
+    (folder / "seeds").mkdir()
+    # Alone among JADE and jSO: better than both, behind one, behind two.
+    for seed, level in ((10, 0.0), (2, 3.0), (0, 7.0)):
+        _write(folder / "seeds", f"quick-reinforce-seed{seed}-1", level, "controller")
+    _write(folder / "seeds", "something-else", 0.0, "controller")
+    (row,) = _lines(seed_tables.seeds_table([PROTOCOL]))[2:]
+    where = "CEC 2013, 10 dimensions, 100,000 evaluations, of 3"
+    assert row == f"| `--preset quick` | {where} | 1.00 | 0.00 to 2.00 | 2.00, 1.00, 0.00 |"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from de_gym.evolution.breeding_places import (
+from de_gym.machine.breeding_places import (
     BEST,
     FACTOR,
     FRESH,
@@ -22,12 +22,12 @@ from de_gym.evolution.breeding_places import (
     happens,
     number_of,
 )
-from de_gym.evolution.chances import cauchy_at, find_base, uniform_at
-from de_gym.evolution.principal_axes import cross_along_axes
-from de_gym.evolution.top_and_front import LARGEST_WITH_AXES, Run
+from de_gym.machine.chances import cauchy_at, find_base, uniform_at
 from de_gym.machine.compiling import inlined, shared
 from de_gym.machine.coordinates import move_to_pbest, to_fresh, to_midpoint
 from de_gym.machine.lanes import ROW_WIDTH, choose, load_from, store_from
+from de_gym.machine.principal_axes import cross_along_axes
+from de_gym.machine.top_and_front import LARGEST_WITH_AXES, Run
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from de_gym.arrays import Float32Array, FloatArray
-from de_gym.evolution.scale_free import (
+from de_gym.machine.compiling import compiled, shared
+from de_gym.machine.scale_free import (
     LARGEST_FEATURE,
     Feature,
     find_diversity,
@@ -13,8 +14,7 @@ from de_gym.evolution.scale_free import (
     write_progress,
     write_task,
 )
-from de_gym.evolution.top_and_front import MAIN, MEMORY_SIZE, TwoPopulations, locate_run
-from de_gym.machine.compiling import compiled, shared
+from de_gym.machine.top_and_front import MAIN, MEMORY_SIZE, TwoPopulations, locate_run
 
 __all__ = ["FEATURES", "LARGEST_FEATURE", "observe_run", "observe_runs"]
 

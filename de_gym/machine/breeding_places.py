@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.chances import find_base, uniform_at
+from de_gym.machine.chances import find_base, uniform_at
 from de_gym.machine.compiling import inlined
 from de_gym.machine.lanes import WIDTH
 from de_gym.machine.streams import NUM_STREAMS, KeyArray, whole_turns
