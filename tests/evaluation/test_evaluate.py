@@ -239,7 +239,7 @@ def test_a_ladder_compares_everything_stored_and_published_without_running_it_ag
     assert "quick-10d-untrained" not in names  # only the repository has it
     assert {method.errors.shape for method in results.methods} == {(27, 5)}
     assert results.protocol.functions == (1, *range(3, 29))
-    assert results["jso"].origin == "shipped with the package"
+    assert results["jso"].origin == "stored"
     assert results["de"].convergence.errors.shape[:2] == (27, 5)
     output = capsys.readouterr().out
     assert "Published errors have 6 digits; later ones are not compared." in output
