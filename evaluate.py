@@ -294,7 +294,8 @@ def main() -> int:
     try:
         page = evaluate(config, command=shlex.join(["python", *sys.argv]))
     except KeyboardInterrupt as interruption:
-        print(f"\nevaluate.py: {interruption or 'Interrupted.'}", file=sys.stderr)
+        said = str(interruption) or "Interrupted. Finished runs are kept; the same command goes on."
+        print(f"\nevaluate.py: {said}", file=sys.stderr)
         return 128 + (signal.SIGTERM if isinstance(interruption, Terminated) else signal.SIGINT)
     except (OSError, ValueError, ImportError, WorkerDiedError) as error:
         print(f"evaluate.py: {error}", file=sys.stderr)

@@ -13,6 +13,7 @@ any x86-64 processor and with any number of workers.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -32,7 +33,7 @@ from agents.command_line import parse_training
 from agents.config import PRESETS, TrainConfig
 from agents.evolution_training import EvolutionConfig, train_residual_controller
 from agents.export import export_controller
-from agents.interruptions import TrainingStopped, resumable, sigterm_interrupts
+from agents.interruptions import TrainingStopped, exit_code, resumable, signals_interrupt
 from agents.measuring import (
     Measurement,
     comparison_table,
@@ -122,7 +123,7 @@ def train(config: TrainConfig) -> Path:
     env = make_training_env(config)
     agent = make_agent(config, env)
     folder = make_run_folder(config) if config.resume is None else Path(config.resume)
-    with resumable(folder), Measurer(config) as measurer:
+    with resumable(folder, f"python train.py --resume {shlex.quote(str(folder))}"), Measurer(config) as measurer:
         untrained = exported(agent, config)
         references: dict[str, Controller] = {
             "untrained": untrained,
@@ -252,7 +253,7 @@ def _wants_evolution(arguments: Sequence[str]) -> bool:
 def main() -> int:
     """Run the command line; a mistake of the caller, a collapse or a stop from outside ends in one sentence."""
     try:
-        with sigterm_interrupts():
+        with signals_interrupt():
             if _wants_evolution(sys.argv[1:]):
                 folder = train_residual_controller(tyro.cli(EvolutionConfig, args=sys.argv[1:], description=__doc__))
                 print(f"Controller: {folder / CONTROLLER_FILE}")
@@ -265,9 +266,9 @@ def main() -> int:
     except (TrainingStopped, CollapseError, OSError, ValueError) as error:
         print(f"train.py: {error}", file=sys.stderr)
         return error.exit_code if isinstance(error, TrainingStopped) else 1
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         print("train.py: Stopped before the training began.", file=sys.stderr)
-        return 130
+        return exit_code(stop)
     return 0
 
 

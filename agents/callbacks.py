@@ -16,6 +16,7 @@ from tqdm import tqdm
 from de_gym.arrays import FloatArray
 
 from .checkpoints import CHECKPOINT_FILE, save_checkpoint
+from .interruptions import stop_if_asked
 from .seeding import seed_update
 
 PROGRESS_FILE, VALIDATION_FILE, BEST_FILE = "progress.csv", "validation.csv", "best.safetensors"
@@ -97,6 +98,7 @@ class TrainingMonitor(BaseCallback):
         self._names: list[str] = []
 
     def _on_step(self) -> bool:
+        stop_if_asked()
         if self._updates >= self._total_updates:
             return False
         self._names = self._names or [_curve_name(info) for info in self.training_env.unwrapped.reset_infos]

@@ -213,6 +213,18 @@ class EvolutionStrategy:
         self._strategy = self._new_strategy()
 
     @property
+    def settings(self) -> dict[str, object]:
+        """Everything that decides how the training goes."""
+        return {
+            "seed": self.seed,
+            "stage": asdict(self.stage),
+            "num_candidates": self.num_candidates,
+            "step_size": self.step_size,
+            "initial": self._initial.tolist(),
+            "free": self._free.tolist(),
+        }
+
+    @property
     def num_generations(self) -> int:
         """Generations so far."""
         return len(self.scores)
@@ -258,16 +270,7 @@ class EvolutionStrategy:
 
     def save(self, path: str | Path) -> None:
         """Write the training so far; the file appears complete or not at all."""
-        content: dict[str, object] = {
-            "stage": asdict(self.stage),
-            "num_candidates": self.num_candidates,
-            "step_size": self.step_size,
-            "seed": self.seed,
-            "initial": self._initial.tolist(),
-            "free": self._free.tolist(),
-            "scores": self.scores,
-            "anchor_scores": self.anchor_scores,
-        }
+        content = {**self.settings, "scores": self.scores, "anchor_scores": self.anchor_scores}
         write_checked_json(Path(path), content)
 
     @classmethod

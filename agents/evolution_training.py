@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -9,12 +10,13 @@ from typing import Literal
 import numpy as np
 from tqdm import tqdm
 
+from de_gym.checks import shown
 from de_gym.controllers import ResidualController, save_residual_controller
 from de_gym.controllers.residual import INPUTS, NUM_SIZE_WEIGHTS, num_numbers
 from de_gym.optimizers.adaptive import CONTROL_NAMES
 
 from .evolution_strategy import EvolutionStrategy, Stage
-from .interruptions import resumable
+from .interruptions import resumable, stop_if_asked
 
 CONTROLLER_FILE = "controller.safetensors"
 
@@ -76,7 +78,7 @@ class EvolutionConfig:
     backend: Literal["local", "dask", "ray"] = "local"
     """Where they are: on this machine, or on a cluster (RAY_ADDRESS, DASK_SCHEDULER_ADDRESS)."""
     resume: str | None = None
-    """Folder of an interrupted training to go on with; the seed must be the same."""
+    """Folder of an interrupted training to go on with; whatever decides its result must be the same."""
     output: str = "runs"
     """Folder in which the folder of the training is made."""
 
@@ -86,12 +88,11 @@ def train_residual_controller(config: EvolutionConfig) -> Path:
     kind = "evolution-strategy-constant" if config.only_constants else "evolution-strategy"
     folder = Path(config.resume) if config.resume else Path(config.output) / f"{kind}-seed{config.seed}"
     folder.mkdir(parents=True, exist_ok=True)
-    with resumable(folder):
+    command = _command(config)
+    with resumable(folder, f"{command} --resume {shlex.quote(str(folder))}"):
         parts = {name: _train_map(name, folder, config) for name in REGIMES}
-        chosen = "" if config.generations is None else f" --generations {config.generations}"
-        chosen += " --only-constants" if config.only_constants else ""
         info = {
-            "trained_by": f"python train.py --agent evolution-strategy --seed {config.seed}{chosen}",
+            "trained_by": command,
             "seed": config.seed,
             "generations": {name: strategy.num_generations for name, strategy in parts.items()},
             "evaluations": sum(strategy.num_evaluations for strategy in parts.values()),
@@ -102,18 +103,31 @@ def train_residual_controller(config: EvolutionConfig) -> Path:
     return folder
 
 
+def _command(config: EvolutionConfig) -> str:
+    """Return the command of a training, as far as its result depends on it."""
+    chosen = "" if config.generations is None else f" --generations {config.generations}"
+    chosen += "" if config.step_size == EvolutionConfig.step_size else f" --step-size {config.step_size}"
+    chosen += " --only-constants" if config.only_constants else ""
+    return f"python train.py --agent evolution-strategy --seed {config.seed}{chosen}"
+
+
 def _train_map(name: str, folder: Path, config: EvolutionConfig) -> EvolutionStrategy:
     """Return the strategy of one map after its last generation; every generation is kept in its file."""
     path = folder / f"strategy-{name}.json"
     strategy = _strategy(path, REGIMES[name], config)
     total = REGIMES[name].stage.num_generations if config.generations is None else config.generations
-    missing = max(total - strategy.num_generations, 0)
+    missing = total - strategy.num_generations
+    if missing < 0:
+        raise ValueError(
+            f"`generations` must be at least the {strategy.num_generations} of {str(path)!r}, got {total}."
+        )
     with tqdm(total=total, initial=total - missing, desc=name, disable=None) as bar:
 
         def keep(strategy: EvolutionStrategy) -> None:
             strategy.save(path)
             bar.set_postfix(beats_anchor=f"{strategy.anchor_scores[-1]:.2f}")
             bar.update()
+            stop_if_asked()
 
         strategy.learn(missing, keep)
     return strategy
@@ -121,20 +135,22 @@ def _train_map(name: str, folder: Path, config: EvolutionConfig) -> EvolutionStr
 
 def _strategy(path: Path, regime: Regime, config: EvolutionConfig) -> EvolutionStrategy:
     """Return the strategy of a map, as far as its file says it got."""
+    initial = np.zeros(num_numbers(len(CONTROL_NAMES)))
+    initial[-NUM_SIZE_WEIGHTS] = regime.size_weight
+    planned = EvolutionStrategy(
+        regime.stage,
+        num_candidates=regime.num_candidates,
+        step_size=config.step_size,
+        seed=config.seed,
+        workers=config.workers,
+        backend=config.backend,
+        initial=initial,
+        free=_CONSTANTS if config.only_constants else None,
+    )
     if not path.exists():
-        initial = np.zeros(num_numbers(len(CONTROL_NAMES)))
-        initial[-NUM_SIZE_WEIGHTS] = regime.size_weight
-        return EvolutionStrategy(
-            regime.stage,
-            num_candidates=regime.num_candidates,
-            step_size=config.step_size,
-            seed=config.seed,
-            workers=config.workers,
-            backend=config.backend,
-            initial=initial,
-            free=_CONSTANTS if config.only_constants else None,
-        )
+        return planned
     strategy = EvolutionStrategy.load(path, workers=config.workers, backend=config.backend)
-    if strategy.seed != config.seed:
-        raise ValueError(f"{str(path)!r} is a training with seed {strategy.seed}, got `seed` {config.seed}.")
+    for name, wanted in planned.settings.items():
+        if (found := strategy.settings[name]) != wanted:
+            raise ValueError(f"{str(path)!r} is a training with another `{name}`: {shown(found)}, got {shown(wanted)}.")
     return strategy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,41 +21,67 @@ class TrainingStopped(Exception):
         exit_code: What the process should return.
     """
 
-    def __init__(self, reason: str, folder: Path, exit_code: int) -> None:
-        """Say that the training in ``folder`` ended for ``reason``, a sentence without its point."""
-        command = f"python train.py --resume {shlex.quote(str(folder))}"
+    def __init__(self, reason: str, command: str, exit_code: int) -> None:
+        """Say that a training that ``command`` resumes ended for ``reason``, a sentence without its point."""
         super().__init__(f"{reason}; the training goes on from its last checkpoint with: {command}")
         self.exit_code = exit_code
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, which ends the program in the same way as Ctrl-C."""
+class _Stop(KeyboardInterrupt):
+    """A signal that asks the program to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"Stopped by {'SIGTERM' if number == signal.SIGTERM else 'Ctrl-C'}")
+        self.number = number
+
+
+_asked: list[int] = []
+"""The signals so far that asked the program to end."""
 
 
 @contextmanager
-def sigterm_interrupts() -> Iterator[None]:
-    """Let SIGTERM, by which batch systems end a process, unwind the program as Ctrl-C does."""
+def signals_interrupt() -> Iterator[None]:
+    """Let SIGTERM, by which batch systems end a process, unwind the program as Ctrl-C does; remember both."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        raise _Terminated
+        _asked.append(number)
+        raise _Stop(number)
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # a shell lets what it starts aside ignore Ctrl-C
+        numbers.append(signal.SIGINT)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        _asked.clear()
+
+
+def stop_if_asked() -> None:
+    """End the program where a signal asked for it and nobody noticed.
+
+    What a signal handler raises is lost where Python cannot pass it on: in a finalizer, or in a callback of C code.
+    """
+    if _asked:
+        raise _Stop(_asked[0])
+
+
+def exit_code(stop: KeyboardInterrupt) -> int:
+    """Return what a process that a signal stopped should return."""
+    return 128 + (stop.number if isinstance(stop, _Stop) else signal.SIGINT)
 
 
 @contextmanager
-def resumable(folder: Path) -> Iterator[None]:
-    """Turn what may end the training in ``folder`` from outside into one ``TrainingStopped``."""
+def resumable(folder: Path, command: str) -> Iterator[None]:
+    """Turn what may end the training in ``folder`` from outside into one ``TrainingStopped`` that names ``command``."""
     remove_abandoned(folder, after=0.0)  # of a process that was killed while it wrote
     try:
         yield
     except KeyboardInterrupt as stop:
-        name, number = ("SIGTERM", 15) if isinstance(stop, _Terminated) else ("Ctrl-C", 2)
-        raise TrainingStopped(f"Stopped by {name}", folder, 128 + number) from None
+        raise TrainingStopped(str(stop) or "Stopped by Ctrl-C", command, exit_code(stop)) from None
     except OSError as error:
         if error.errno not in _DISK_FULL:
             raise
-        raise TrainingStopped(f"The disk of {str(folder)!r} is full: free some space", folder, 1) from error
+        raise TrainingStopped(f"The disk of {str(folder)!r} is full: free some space", command, 1) from error

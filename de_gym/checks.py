@@ -114,6 +114,11 @@ def listed(name: str, value: object, of: str) -> list[Any]:
         raise TypeError(f"`{name}` must be a sequence of {of}, got {shown(value)}.") from None
 
 
+def is_several(value: object) -> bool:
+    """Return whether a value is a list, a tuple or an array with an axis; unlike ``np.ndim``, of any content."""
+    return value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
+
+
 def store_plain(settings: Any) -> None:
     """Replace the fields of a frozen dataclass by plain values of their types, or say which one has another type."""
     for name, hint in _hints(type(settings)).items():  # type: ignore[arg-type]  # classes are hashable

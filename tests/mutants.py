@@ -52,27 +52,32 @@ MUTANTS = (
     Mutant("envs/run_vector_env.py", "stepped[self._ended] = False", "pass", VECTOR),
     Mutant("envs/run_vector_env.py", "int(seed) + run for run", "int(seed) for run", VECTOR),
     Mutant("envs/actions.py", "raised if raised < 1.0 else 1.0", "raised", JUDGING),
-    Mutant("envs/judging.py", "has_ended and not has_terminated", "has_ended", JUDGING),
-    Mutant("envs/judging.py", "run.best_error < settings.target_error", "run.best_error < 0.0", JUDGING),
+    Mutant("envs/process.py", "has_ended and not has_terminated", "has_ended", JUDGING),
+    Mutant("envs/process.py", "run.best_error < settings.target_error", "run.best_error < 0.0", JUDGING),
     Mutant(
         "envs/rewards.py", "return (before - after) / whole", "return (after - before) / whole", "envs/test_rewards.py"
     ),
     Mutant("envs/features.py", "normalized[run, i] < edge", "normalized[run, i] <= edge", "envs/test_features.py"),
     Mutant("optimizers/adaptive_jso.py", "self._progress = self._progress[runs]", "pass", JSO),
-    Mutant("optimizers/controlled.py", "self._draws.keep(runs)", "pass", "optimizers"),
+    Mutant("optimizers/base.py", "self._draws.keep(runs)", "pass", "optimizers"),
     Mutant("controllers/success_history.py", "_MEAN_STEP * residual[3]", "_MEAN_STEP * residual[0]", HISTORY),
     Mutant("controllers/success_history.py", "factor_squares / factor_sum", "factor_sum", HISTORY),
     Mutant("evolution/history_features.py", "improvements[index, i] >= 0.0", "improvements[index, i] > 0.5", ADAPTIVE),
     Mutant(
-        "evolution/front_selection.py",
+        "machine/front_selection.py",
         "first_slot + order[k]) % size]\n        copy",
         "order[k]]\n        copy",
         "evolution",
     ),
     Mutant("evolution/residuals.py", "+ 0.3 * residual[0]", "- 0.3 * residual[0]", "evolution"),
-    Mutant("evolution/replacement.py", "parent - value", "value - parent", "evolution/test_replacement.py"),
+    Mutant("machine/replacement.py", "parent - value", "value - parent", "evolution/test_replacement.py"),
     Mutant("machine/ordering.py", "return value <= other", "return value < other", "evolution/test_replacement.py"),
-    Mutant("machine/kernel.py", "    if not are_finite(points):\n        return False\n", "", "problems/test_base.py"),
+    Mutant(
+        "machine/kernel.py",
+        "    if not _are_finite(coordinates, points.size, rows):\n        return False\n",
+        "",
+        "problems/test_base.py",
+    ),
 )
 
 

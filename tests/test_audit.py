@@ -12,7 +12,7 @@ AUDIT = Path(__file__).parent / "audit"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [("--cases", "1000"), ("--flips", "400"), ("--kills", "10")])
+@pytest.mark.parametrize("part", [("--cases", "1000"), ("--flips", "400"), ("--kills", "10"), ("--stops", "10")])
 def test_the_audit_finds_nothing(part):
     done = subprocess.run([sys.executable, AUDIT, *part], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]

@@ -9,12 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from de_gym import Optimizer, Problem, make_suite, minimize
 from de_gym.checks import LARGEST_SIZE, listed, numbers, positive, real, shown, store_plain, truth, whole
 from de_gym.controllers.bimodal import BimodalSettings
 from de_gym.controllers.jso import JSOSettings
+from de_gym.envs.run_env import check_render_mode
 from de_gym.envs.settings import EnvSettings
 from de_gym.optimizers import METHODS, make_optimizer, run
 from de_gym.optimizers.recipes import CDESettings
+from de_gym.problems.own_suites import own_suite, register_suite
 from de_gym.registry import known_name
 
 
@@ -122,3 +125,44 @@ def test_settings_that_would_leave_the_population_are_refused(sphere):
         BimodalSettings(spread=-1.0)
     with pytest.raises(ValueError, match="Unknown method 5"):
         make_optimizer(5)
+
+
+RAGGED = [[1.0], [1.0, 2.0]]
+BOX = [(-1.0, 1.0)] * 2
+
+
+def tell(**told):
+    run = Optimizer(BOX, method="de", seed=0, max_evaluations=100)
+    run.tell(run.ask(3), **({"values": [1.0, 2.0, 3.0]} | told))
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: make_suite(7, 10), "name of a suite"),
+        (lambda: make_suite(["cec2017"], 10), "name of a suite"),
+        (lambda: Problem.from_function(sum, -1.0, 1.0, dimension=2, name=np.zeros((2, 2))), "`name`"),
+        (lambda: minimize(sum, BOX, integrality=RAGGED), "`integrality`"),
+        (lambda: minimize(sum, BOX, integrality=np.full((2, 2), np.nan)), "`integrality`"),
+        (lambda: minimize(sum, BOX, constraints=np.array(0.5)), "`constraints`"),
+        (lambda: minimize(sum, BOX, target=np.zeros((2, 1))), "`target`"),
+        (lambda: minimize(sum, BOX, x0="a" * 4000), "`x0`"),
+        (lambda: minimize(sum, BOX, method="de", controller=np.zeros((2, 2))), "`controller`"),
+        (lambda: Optimizer(BOX, seed="one"), "`seed`"),
+        (lambda: tell(values=RAGGED), "`values`"),
+        (lambda: tell(violations=RAGGED), "`violations`"),
+        (lambda: check_render_mode(np.zeros((2, 2)), ["human"]), "render mode"),
+        (lambda: own_suite("doors", 2, [True]), "position in suite"),
+        (lambda: own_suite("doors", 2, 1), "`functions`"),
+        (lambda: own_suite("doors", 2.5), "`dimension`"),
+    ],
+)
+def test_a_mistake_is_named_in_one_short_line(call, named):
+    register_suite("doors", [Problem.from_function(sum, -1.0, 1.0, dimension=2, name="sum") for _ in range(2)])
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    message = str(caught.value)
+    assert named in message
+    assert "\n" not in message
+    assert len(message) < 400
+    assert message.endswith(".")

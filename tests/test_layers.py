@@ -58,6 +58,13 @@ def test_layer_imports_only_what_stands_below_it(path):
         assert names[1] == layer or names[1] in LAYERS[layer], f"{path} imports {module}"
 
 
+def test_addresses_stay_in_the_machine_room():
+    outside = [path for path in (ROOT / "de_gym").rglob("*.py") if path.parent.name != "machine"]
+    holders = {"de_gym.machine.lanes", "de_gym.machine.words"}
+    assert not [path for path in outside if holders & set(imported_modules(path))]
+    assert not [path for path in outside if "locate_run" in path.read_text()]
+
+
 def test_package_imports_and_controls_without_torch():
     code = (
         "import sys\n"

@@ -263,9 +263,12 @@ def test_a_full_disk_leaves_a_valid_checkpoint_and_the_training_goes_on(monkeypa
 @pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
 def test_a_stop_ends_in_one_sentence_and_the_training_goes_on(number, name, tmp_path):
     options = [*TINY, "--updates", "400", "--checkpoint-every", "1", "--measure-runs", "0", "--output", str(tmp_path)]
+    # Tests that a script starts with "&" ignore Ctrl-C, and so would the training.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         [sys.executable, str(ROOT / "train.py"), *options], cwd=ROOT, stderr=subprocess.PIPE, text=True
     )
+    signal.signal(signal.SIGINT, before)
     try:
         while process.poll() is None and rows(tmp_path) < 2:
             time.sleep(0.01)
@@ -284,6 +287,13 @@ def test_a_stop_ends_in_one_sentence_and_the_training_goes_on(number, name, tmp_
     assert not list(folder.glob(".*"))
     config = replace(train.parse_config(["--resume", str(folder)]), updates=rows(tmp_path) + 1)
     assert train.train(config) == folder
+
+
+def test_a_stop_before_the_training_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(train, "parse_config", lambda _: os.kill(os.getpid(), signal.SIGTERM))
+    monkeypatch.setattr(sys, "argv", ["train.py"])
+    assert train.main() == 143
+    assert capsys.readouterr().err == "train.py: Stopped before the training began.\n"
 
 
 @pytest.fixture

@@ -33,14 +33,12 @@ def file_of(code: CodeType) -> str | None:
 
 
 def trace(work: Callable[[], object]) -> list[CodeType]:
-    """Return the code that ``work`` goes through, a step for every call and for every return to the caller."""
+    """Return the code that ``work`` calls, call by call."""
     walk: list[CodeType] = []
 
     def note(frame, event, argument):
         if event == "call":
             walk.append(frame.f_code)
-        elif event == "return" and frame.f_back is not None:
-            walk.append(frame.f_back.f_code)
 
     sys.setprofile(note)
     try:
@@ -82,7 +80,7 @@ def files_of_step(env) -> list[str]:
 
 
 def jumps_of_minimize(**options) -> tuple[float, list[str]]:
-    """Return how many jumps from file to file a generation of ``minimize`` takes, and the files of all."""
+    """Return how many jumps from file to file the calls of a generation of ``minimize`` make, and the files of all."""
     calls = [0]
 
     def bowl(points):
@@ -105,8 +103,8 @@ def jumps_of_minimize(**options) -> tuple[float, list[str]]:
 
 
 ENVS = {
-    "DEParamControl": (lambda: DEParamControlEnv(functions=[1]), 11),
-    "AdaptiveDEControl, l-srtde": (lambda: AdaptiveDEControlEnv(functions=[1]), 19),
+    "DEParamControl": (lambda: DEParamControlEnv(functions=[1]), 8),
+    "AdaptiveDEControl, l-srtde": (lambda: AdaptiveDEControlEnv(functions=[1]), 8),
     "AdaptiveDEControl, jso": (lambda: AdaptiveDEControlEnv(functions=[1], shell="jso"), 20),
 }
 METHODS = {"default": {}, "jso": {"method": "jso"}}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from de_gym.arrays import Float32Array
+from de_gym.checks import shown
 from de_gym.controllers.recurrent import ControllerInfo, RecurrentController
 from de_gym.tensor_files import (
     CHECKSUM,
@@ -129,7 +130,7 @@ def _parsed_info(metadata: Mapping[str, str]) -> ControllerInfo:
     values = {name: json.loads(metadata[name]) for name in ("env_settings", "seed", "results")}
     for name in ("env_settings", "results"):
         if not isinstance(values[name], dict):
-            raise ValueError(f"its {name!r} must be a JSON object, got {metadata[name]!r}.")
+            raise ValueError(f"its {name!r} must be a JSON object, got {shown(metadata[name])}.")
     if not (values["seed"] is None or type(values["seed"]) is int):
         raise ValueError(f"its 'seed' must be an integer or null, got {metadata['seed']!r}.")
     return ControllerInfo(

@@ -24,7 +24,7 @@ from de_gym.envs.extensions import (
     find_reward,
     join_parts,
 )
-from de_gym.envs.judging import (
+from de_gym.envs.process import (
     BEST_ERROR,
     BEST_FITNESS,
     EVALUATIONS,
@@ -32,17 +32,18 @@ from de_gym.envs.judging import (
     MEAN_CROSSOVER_RATE,
     MEAN_SCALE_FACTOR,
     REWARD,
+    Outcome,
+    empty_outcome,
     find_reference,
     judge_runs,
     warn_of_mistaken_optimum,
 )
-from de_gym.envs.process import Outcome, empty_outcome
 from de_gym.envs.settings import CODES, NO_LIMIT, reward_code
 from de_gym.envs.success_history_shell import SuccessHistoryShell
 from de_gym.envs.two_population_shell import TwoPopulationShell, run_views
-from de_gym.evolution.scale_free import LARGEST_FEATURE
-from de_gym.evolution.top_and_front import TwoPopulations
+from de_gym.machine.scale_free import LARGEST_FEATURE
 from de_gym.machine.streams import KeyArray
+from de_gym.machine.top_and_front import TwoPopulations
 from de_gym.problems import ProblemBatch
 from de_gym.problems.budgets import BudgetTooSmall, default_max_evaluations
 from de_gym.registry import known_name

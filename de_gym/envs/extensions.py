@@ -20,7 +20,7 @@ from de_gym.arrays import Float32Array, FloatArray, RunArray
 from de_gym.checks import listed, shown, whole
 from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
-from de_gym.evolution.run_features import FEATURES as RUN_FEATURES
+from de_gym.machine.run_features import FEATURES as RUN_FEATURES
 from de_gym.registry import known_name
 
 RewardFunction = Callable[[float, float, float], float]
@@ -131,7 +131,7 @@ def register_observation(
 
 def _add(kind: str, name: str, entry: Entry, table: dict[str, Entry], taken: Iterable[str]) -> None:
     if not isinstance(name, str) or not name:
-        raise TypeError(f"The name of a {kind} must be a string that is not empty, got {name!r}.")
+        raise TypeError(f"The name of a {kind} must be a string that is not empty, got {shown(name)}.")
     # A name that changed its meaning would change environments that are made from stored settings.
     if name in taken or table.get(name, entry) != entry:
         raise ValueError(f"There is a {kind} called {name!r} already: choose another name.")
@@ -207,7 +207,7 @@ def _checked_reward(function: RewardFunction, value: object) -> float:
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"The reward {_name_of(function)!r} must return a finite number, got {value!r}.")
+        raise ValueError(f"The reward {_name_of(function)!r} must return a finite number, got {shown(value)}.")
     return number
 
 

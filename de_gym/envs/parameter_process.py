@@ -7,11 +7,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from de_gym.arrays import Float32Array, FloatArray, IntArray
+from de_gym.arrays import Float32Array, FloatArray
 from de_gym.envs.extensions import RunView, compute_rewards, find_reward, join_parts
 from de_gym.envs.features import FEATURES, empty_history
-from de_gym.envs.judging import BEST_ERROR, NUM_FIGURES, REWARD, find_reference, judge_runs, warn_of_mistaken_optimum
-from de_gym.envs.process import Outcome, empty_outcome
+from de_gym.envs.process import (
+    BEST_ERROR,
+    NUM_FIGURES,
+    REWARD,
+    Outcome,
+    empty_outcome,
+    find_reference,
+    judge_runs,
+    warn_of_mistaken_optimum,
+)
 from de_gym.envs.settings import EnvSettings
 from de_gym.envs.state import RUN, RunState, ranked_positions
 from de_gym.envs.stepping import (
@@ -47,15 +55,67 @@ class ParameterProcess:
 
     def describe(self, state: RunState, problems: ProblemBatch) -> Outcome:
         """Return a description of the state, and zeros."""
-        return _with_python_parts(describe(state, self.settings), state, problems, self.settings)
+        return self._with_python_parts(self._describe(state), state, problems)
 
     def advance(self, state: RunState, problems: ProblemBatch, actions: FloatArray) -> Outcome:
         """Turn the state into that of one generation later, by checked actions (R, A)."""
         before = None if self._reward is None else state.runs.copy()
-        outcome = advance(state, problems, actions, self.settings)
+        parameters = self.settings.action_map.expand(actions, state.runs, self.population_size)
+        advance = self._advance_apart if problems.programs is None else self._advance_together
+        outcome, num_mistaken = advance(state, problems, parameters)
+        warn_of_mistaken_optimum(num_mistaken)
         if self._reward is not None and before is not None:
             outcome.figures[REWARD] = compute_rewards(self._reward, before, state.runs)
-        return _with_python_parts(outcome, state, problems, self.settings)
+        return self._with_python_parts(outcome, state, problems)
+
+    def _advance_together(self, state: RunState, problems: ProblemBatch, parameters: FloatArray) -> tuple[Outcome, int]:
+        """Return the outcome of a generation in one call, and how many stated minima turned out to be none."""
+        settings, programs = self.settings, problems.programs
+        assert programs is not None
+        outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.compiled_size)
+        num_ended, num_mistaken = advance_runs(
+            *state,
+            parameters,
+            problems.lower,
+            problems.upper,
+            *programs,
+            settings.codes,
+            settings.parts,
+            outcome.figures,
+            outcome.counts,
+            outcome.flags,
+            outcome.best_positions,
+            outcome.observations,
+        )
+        return outcome._replace(num_ended=num_ended), num_mistaken
+
+    def _advance_apart(self, state: RunState, problems: ProblemBatch, parameters: FloatArray) -> tuple[Outcome, int]:
+        """Do what ``_advance_together`` does, step by step, where some problem is a Python function."""
+        runs, codes = state.runs, self.settings.codes
+        error_before, means = runs["best_error"].copy(), np.empty((NUM_FIGURES, len(runs)))
+        average_actions(runs, parameters, means)
+        trials, starts = breed_runs(state, parameters, problems.lower, problems.upper, codes)
+        select_runs(state, starts, trials, problems.evaluate_ragged(trials, starts), codes)
+        outcome = self._describe(state)
+        outcome.figures[:BEST_ERROR] = means[:BEST_ERROR]
+        judged = judge_runs(runs, state.fitness[:, 0], error_before, codes, outcome.figures, outcome.flags)
+        return outcome._replace(num_ended=judged[0]), judged[1]
+
+    def _describe(self, state: RunState) -> Outcome:
+        """Return the outcome of having done nothing, as far as compiled code writes it."""
+        settings = self.settings
+        outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.compiled_size)
+        outcome.figures[:BEST_ERROR] = 0.0
+        describe_runs(state, outcome.figures, outcome.counts, outcome.best_positions)
+        observe_runs(state, settings.codes, settings.parts, outcome.observations)
+        return outcome
+
+    def _with_python_parts(self, outcome: Outcome, state: RunState, problems: ProblemBatch) -> Outcome:
+        """Return the outcome with observations that include the parts which are Python functions."""
+        if len(self.settings.compiled_parts) == len(self.settings.observation):
+            return outcome
+        joined = _join(outcome.observations, state, self.settings, problems.lower, problems.upper)
+        return outcome._replace(observations=joined)
 
     def parameters(self, state: RunState, actions: FloatArray) -> dict[str, FloatArray]:
         """Return F and CR of the first run's individuals, by rank."""
@@ -104,77 +164,6 @@ def start(
     return state
 
 
-def breed(
-    state: RunState, actions: FloatArray, settings: EnvSettings, lower: FloatArray, upper: FloatArray
-) -> tuple[FloatArray, IntArray]:
-    """Return the trials of one generation, shape (T, D), and where each run's begin, shape (R + 1,).
-
-    Args:
-        state: R runs.
-        actions: In [0, 1], shape (R, 2N): scale factors by rank, then crossover rates by rank.
-        settings: The decision process.
-        lower: Lower bounds of each run's problem, shape (R, D).
-        upper: Upper bounds of each run's problem, shape (R, D).
-    """
-    return breed_runs(state, actions, lower, upper, settings.codes)
-
-
-def select(
-    state: RunState, starts: IntArray, trials: FloatArray, trial_fitness: FloatArray, settings: EnvSettings
-) -> None:
-    """Turn the state into that of one generation later, given the trials of ``breed`` and their values (T,)."""
-    select_runs(state, starts, trials, trial_fitness, settings.codes)
-
-
-def advance(state: RunState, problems: ProblemBatch, actions: FloatArray, settings: EnvSettings) -> Outcome:
-    """Turn the state into that of one generation later, by checked actions (R, A) in [0, 1]."""
-    parameters = settings.action_map.expand(actions, state.runs, settings.capacity)
-    programs = problems.programs
-    if programs is None:
-        return _advance_apart(state, problems, parameters, settings)
-    outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.compiled_size)
-    num_ended, num_mistaken = advance_runs(
-        *state,
-        parameters,
-        problems.lower,
-        problems.upper,
-        *programs,
-        settings.codes,
-        settings.parts,
-        outcome.figures,
-        outcome.counts,
-        outcome.flags,
-        outcome.best_positions,
-        outcome.observations,
-    )
-    warn_of_mistaken_optimum(num_mistaken)
-    return outcome._replace(num_ended=num_ended)
-
-
-def _advance_apart(state: RunState, problems: ProblemBatch, parameters: FloatArray, settings: EnvSettings) -> Outcome:
-    """Do what ``advance_runs`` does, step by step, where some problem is a Python function."""
-    error_before, means = state.runs["best_error"].copy(), np.empty((NUM_FIGURES, len(state.runs)))
-    average_actions(state.runs, parameters, means)
-    trials, starts = breed(state, parameters, settings, problems.lower, problems.upper)
-    select(state, starts, trials, problems.evaluate_ragged(trials, starts), settings)
-    outcome = describe(state, settings)
-    outcome.figures[:BEST_ERROR] = means[:BEST_ERROR]
-    num_ended, num_mistaken = judge_runs(
-        state.runs, state.fitness[:, 0], error_before, settings.codes, outcome.figures, outcome.flags
-    )
-    warn_of_mistaken_optimum(num_mistaken)
-    return outcome._replace(num_ended=num_ended)
-
-
-def describe(state: RunState, settings: EnvSettings) -> Outcome:
-    """Return the outcome of having done nothing: a description of the state, and zeros."""
-    outcome = empty_outcome(len(state.runs), state.positions.shape[2], settings.compiled_size)
-    outcome.figures[:BEST_ERROR] = 0.0
-    describe_runs(state, outcome.figures, outcome.counts, outcome.best_positions)
-    observe_runs(state, settings.codes, settings.parts, outcome.observations)
-    return outcome
-
-
 def observe(state: RunState, settings: EnvSettings, lower: FloatArray, upper: FloatArray) -> Float32Array:
     """Return the observations, a fresh array of shape (R, O), given bounds (R, D)."""
     observations = np.empty((len(state.runs), settings.compiled_size), np.float32)
@@ -191,13 +180,6 @@ def observation_bounds(settings: EnvSettings) -> tuple[Float32Array, Float32Arra
     lows = [0.0 if isinstance(part, str) else part.low for part in settings.observation]
     highs = [FEATURES[part].high(bin_scale) if isinstance(part, str) else part.high for part in settings.observation]
     return np.repeat(np.array(lows, np.float32), sizes), np.repeat(np.array(highs, np.float32), sizes)
-
-
-def _with_python_parts(outcome: Outcome, state: RunState, problems: ProblemBatch, settings: EnvSettings) -> Outcome:
-    """Return the outcome with observations that include the parts which are Python functions."""
-    if len(settings.compiled_parts) == len(settings.observation):
-        return outcome
-    return outcome._replace(observations=_join(outcome.observations, state, settings, problems.lower, problems.upper))
 
 
 def _join(

@@ -1,15 +1,24 @@
-"""What an environment steps: a process of R runs, and the outcome of one of its generations."""
+"""What an environment steps: a process of R runs, the outcome of one of its generations, and how that is judged."""
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from de_gym.envs.judging import NUM_FIGURES
+from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray, RunArray
+from de_gym.envs.rewards import reward
+from de_gym.machine.compiling import compiled, inlined
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
+from de_gym.problems.budgets import ZERO_ERROR
+
+# Rows of the figures of an ``Outcome``: four of a generation, two of the state it led to; then of its counts and flags.
+REWARD, SUCCESS_RATE, MEAN_SCALE_FACTOR, MEAN_CROSSOVER_RATE, BEST_ERROR, BEST_FITNESS = range(6)
+NUM_FIGURES = 6
+EVALUATIONS, GENERATION = range(2)
+TERMINATED, TRUNCATED = range(2)
 
 # A state is a named tuple of arrays whose first axis are the runs.
 State = Any
@@ -88,3 +97,85 @@ class Process(Protocol):
     def populations(self, state: State) -> dict[str, FloatArray]:
         """Return the first run's populations, best first, by name, each of shape (N, D), for pictures."""
         ...
+
+
+@compiled
+def find_reference(fitness: FloatArray, optimum: FloatArray) -> FloatArray:
+    """Return the value that counts as error 0 in each run, shape (R,), given sorted initial fitness (R, N)."""
+    reference = np.empty_like(optimum)
+    for run in range(len(optimum)):
+        best = worst = fitness[run, 0]
+        for value in fitness[run]:
+            if np.isfinite(value):
+                worst = value
+        if np.isfinite(optimum[run]):
+            reference[run] = optimum[run]
+        elif not np.isfinite(best):
+            reference[run] = 0.0
+        else:
+            # Any positive gap will do where the population is flat; huge values must not overflow.
+            gap = worst - best if worst > best else 1.0
+            reference[run] = max(best - gap, -np.finfo(np.float64).max)
+    return reference
+
+
+@compiled
+def judge_runs(
+    runs: RunArray,
+    best_fitness: FloatArray,
+    error_before: FloatArray,
+    codes: RunArray,
+    figures: FloatArray,
+    flags: BoolArray,
+) -> tuple[int, int]:
+    """Write reward and success rate of the last generation, and which runs it terminated and truncated.
+
+    A run has terminated when it is solved, or when its budget does not pay for another generation. It is truncated
+    when it reaches the generation limit without having terminated.
+
+    Returns:
+        The number of runs that ended, and of those that found a value below what had been called the minimum.
+    """
+    num_ended, num_mistaken, settings = 0, 0, codes[0]
+    for number in range(len(runs)):
+        run = runs[number]
+        is_mistaken = run.has_optimum and _is_below(best_fitness[number], run.reference)
+        if is_mistaken:
+            _forget_optimum(run, best_fitness[number])
+            figures[BEST_ERROR, number] = run.best_error
+        gained = reward(settings.reward, error_before[number], run.best_error, run.initial_error)
+        figures[REWARD, number] = 0.0 if is_mistaken else gained
+        figures[SUCCESS_RATE, number] = run.num_successes / run.num_trials
+        is_solved = run.has_optimum and run.best_error < settings.target_error
+        has_terminated = is_solved or run.evaluations + run.size > settings.max_evaluations
+        has_ended = has_terminated or run.generation >= settings.max_generations
+        flags[TERMINATED, number], flags[TRUNCATED, number] = has_terminated, has_ended and not has_terminated
+        num_ended += has_ended
+        num_mistaken += is_mistaken
+    return num_ended, num_mistaken
+
+
+@inlined
+def _is_below(value: float, optimum: float) -> bool:
+    """Return whether a value lies below a minimum by more than rounding can explain."""
+    return value < optimum - ZERO_ERROR * max(1.0, abs(optimum))
+
+
+@inlined
+def _forget_optimum(run: Any, best: float) -> None:
+    """Go on as without a known minimum: errors count from as far below the best value as the first error was."""
+    run.has_optimum = False
+    run.reference = best - max(run.initial_error, ZERO_ERROR)
+    run.best_error = best - run.reference
+
+
+def warn_of_mistaken_optimum(num_mistaken: int) -> None:
+    """Say that a problem's stated minimum is none, where runs have found so."""
+    if num_mistaken == 0:
+        return
+    warnings.warn(
+        f"A value below the stated minimum was found in {num_mistaken} run(s): the `optimum` of the problem is wrong. "
+        f"The run goes on as if no minimum were known.",
+        RuntimeWarning,
+        stacklevel=4,
+    )

@@ -12,6 +12,7 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import Float32Array, FloatArray
+from de_gym.checks import shown
 from de_gym.envs.actions import check_actions
 from de_gym.envs.process import Outcome, Process, State
 from de_gym.envs.rendering import RunPicture, Window, new_figure, to_pixels
@@ -135,9 +136,9 @@ class RunEnv(gym.Env[Float32Array, Float32Array]):
 
 def check_render_mode(render_mode: str | None, allowed: list[str]) -> None:
     """Reject a render mode that an environment does not have."""
-    if render_mode is not None and render_mode not in allowed:
+    if render_mode is not None and not (isinstance(render_mode, str) and render_mode in allowed):
         choices = ", ".join(repr(mode) for mode in allowed) or "none"
-        raise ValueError(f"Unknown render mode {render_mode!r}. Available: {choices}.")
+        raise ValueError(f"Unknown render mode {shown(render_mode)}. Available: {choices}.")
 
 
 def make_spaces(process: Process) -> tuple[Any, Any]:

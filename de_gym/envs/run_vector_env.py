@@ -13,7 +13,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from de_gym.checks import LARGEST_SIZE, listed, shown, truth, whole
+from de_gym.checks import LARGEST_SIZE, is_several, listed, shown, truth, whole
 from de_gym.envs.actions import check_actions
 from de_gym.envs.process import Outcome, Process, State
 from de_gym.envs.run_env import check_render_mode, draw_start, make_spaces
@@ -177,7 +177,7 @@ class RunVectorEnv(VectorEnv[Float32Array, Float32Array, NDArray[Any]]):
 
     def _one_per_run(self, numbers: object) -> list[object]:
         """Return fixed function numbers, one per run; None where the run draws its own."""
-        if numbers is None or np.ndim(numbers) == 0:  # type: ignore[arg-type]  # any scalar
+        if not is_several(numbers):
             return [numbers] * self.num_envs
         fixed = listed("function", numbers, "function numbers")
         if len(fixed) != self.num_envs:

@@ -110,7 +110,7 @@ class EnvSettings:
             action_size=settings.action_size,
         )
 
-    @property
+    @cached_property
     def capacity(self) -> int:
         """Individuals N of the initial population, once resolved."""
         assert self.population_size is not None
@@ -202,7 +202,7 @@ NO_LIMIT = 2**62
 def _checked_pbest(pbest: object) -> str | float:
     """Return the name of a schedule, or a constant fraction above 0."""
     if isinstance(pbest, str):
-        return known_name("p-best schedule", pbest, PBEST_SCHEDULES)
+        return known_name("schedule for `pbest`", pbest, PBEST_SCHEDULES, "a fraction in (0, 1]")
     share = fraction("pbest", pbest)
     if share == 0.0:
         raise ValueError(f"`pbest` must be a schedule's name or a fraction in (0, 1], got {shown(pbest)}.")

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray, RunArray
-from de_gym.machine.compiling import compiled
 
 RUN = np.dtype(
     [
@@ -54,16 +53,3 @@ def ranked_positions(state: RunState) -> FloatArray:
     """Return the positions (R, N, D) best first, a copy; N is the largest number of individuals alive in a run."""
     alive = state.order[:, : state.runs["size"].max(), None]
     return np.take_along_axis(state.positions, alive, axis=1)
-
-
-@compiled
-def slice_runs(state: RunState, first: int, end: int) -> RunState:
-    """Return the runs from ``first`` up to ``end``, which share their memory with the state."""
-    return RunState(
-        state.runs[first:end],
-        state.positions[first:end],
-        state.order[first:end],
-        state.fitness[first:end],
-        state.history[first:end],
-        state.histogram[first:end],
-    )

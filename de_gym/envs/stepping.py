@@ -17,7 +17,7 @@ from de_gym.envs.features import (
     push_histogram,
     write_observations,
 )
-from de_gym.envs.judging import (
+from de_gym.envs.process import (
     BEST_ERROR,
     BEST_FITNESS,
     EVALUATIONS,
@@ -27,7 +27,7 @@ from de_gym.envs.judging import (
     judge_runs,
 )
 from de_gym.envs.shells import num_pbest, shrink
-from de_gym.envs.state import RunState, slice_runs
+from de_gym.envs.state import RunState
 from de_gym.machine.breeding import Workspace, breed_by_rank, make_workspace
 from de_gym.machine.compiling import compiled, inlined
 from de_gym.machine.kernel import evaluate_programs
@@ -162,6 +162,19 @@ def describe_runs(state: RunState, figures: FloatArray, counts: IntArray, best_p
             best_positions[run, j] = state.positions[run, state.order[run, 0], j]
 
 
+@inlined
+def _slice_runs(state: RunState, first: int, end: int) -> RunState:
+    """Return the runs from ``first`` up to ``end``, which share their memory with the state."""
+    return RunState(
+        state.runs[first:end],
+        state.positions[first:end],
+        state.order[first:end],
+        state.fitness[first:end],
+        state.history[first:end],
+        state.histogram[first:end],
+    )
+
+
 @compiled
 def advance_runs(
     runs: RunArray,
@@ -201,7 +214,7 @@ def advance_runs(
         error_before[run] = runs[run].best_error
     for first in range(0, num_runs, num_at_once):
         end = min(first + num_at_once, num_runs)
-        part, low, high = slice_runs(state, first, end), lower[first:end], upper[first:end]
+        part, low, high = _slice_runs(state, first, end), lower[first:end], upper[first:end]
         starts, normalized = all_starts[: end - first + 1], scaled[: end - first]
         average_actions(part.runs, actions[first:end], figures[:, first:end])
         _breed(part, actions[first:end], low, high, codes, workspace, starts, trials)

@@ -13,11 +13,11 @@ from de_gym.controllers.success_history import CONTROLS
 from de_gym.envs.adaptive_shells import Following, Generation
 from de_gym.envs.extensions import RunView
 from de_gym.envs.state import RUN
-from de_gym.evolution.draws import DrawLayout, GenerationDraws
 from de_gym.evolution.history_features import FEATURES, begin_progress, note_progress, observe
 from de_gym.evolution.populations import RUN as SHELL_RUN
 from de_gym.evolution.populations import Population, Trials
 from de_gym.evolution.shell import View
+from de_gym.machine.draws import DrawLayout, GenerationDraws
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
 

@@ -12,8 +12,8 @@ from de_gym.envs.extensions import RunView
 from de_gym.envs.state import RUN
 from de_gym.evolution import two_population
 from de_gym.evolution.residuals import set_parameters
-from de_gym.evolution.top_and_front import FRONT, MAIN, TOP, TwoPopulations
 from de_gym.machine.streams import KeyArray
+from de_gym.machine.top_and_front import FRONT, MAIN, TOP, TwoPopulations
 from de_gym.problems import ProblemBatch
 
 

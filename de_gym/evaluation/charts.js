@@ -23,12 +23,12 @@ function makeScale({ domain: [low, high], log = false }, [from, to], space = 60)
   const scale = (value) => from + ((to - from) * (place(value) - first)) / (last - first || 1);
   const count = Math.max(2, Math.floor(Math.abs(to - from) / space));
   const span = last - first || 1;
-  const steps = log ? [1, 2, 3, 4, 5, 10] : [0.05, 0.1, 0.2, 0.25, 0.5, 1];
+  const steps = log ? [1, 2, 3, 4, 5, 6, 8, 10, 20] : [0.05, 0.1, 0.2, 0.25, 0.5, 1];
   const step = steps.find((size) => span / size <= count) ?? steps[steps.length - 1];
   scale.ticks = [];
   for (let tick = Math.ceil(first / step - 1e-9) * step; tick <= last + 1e-9; tick += step)
     scale.ticks.push(log ? 10 ** tick : Number(tick.toFixed(6)));
-  if (log && scale.ticks.length < 2) scale.ticks = ticksWithinDecades(low, high, count);
+  if (log && span < 2 && scale.ticks.length < 2) scale.ticks = ticksWithinDecades(low, high, count);
   return scale;
 }
 
@@ -42,6 +42,12 @@ function ticksWithinDecades(low, high, count) {
   const even = [];
   for (let mark = Math.ceil(low / step) * step; mark <= high && even.length <= count; mark += step) even.push(mark);
   return even;
+}
+
+// The middle one of ascending values, or the mean of the two in the middle.
+function medianOf(values) {
+  const half = values.length >> 1;
+  return values.length % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
 function powerLabel(value) {
@@ -122,7 +128,7 @@ function tellValues(holder, svg, series, { x, frame, axes, stepped }) {
     line.setAttribute("x2", place);
     line.setAttribute("visibility", "visible");
     tip.replaceChildren(tipLine("", `${axes.x.title}: ${shown(found[0].point[0])}`));
-    for (const { label, color, point } of found) tip.append(tipLine(color, `${label}  ${shown(point[1])}`));
+    for (const { label, color, dash, point } of found) tip.append(tipLine(color, `${label}  ${shown(point[1])}`, dash));
     tip.hidden = false;
     tip.style.left = `${place < frame.right / 2 ? place + 14 : Math.max(0, place - tip.offsetWidth - 14)}px`;
   });
@@ -132,12 +138,12 @@ function tellValues(holder, svg, series, { x, frame, axes, stepped }) {
   });
 }
 
-function tipLine(color, text) {
+function tipLine(color, text, dash = "") {
   const row = document.createElement("div");
   if (color) {
-    const spot = document.createElement("span");
-    spot.style.background = color;
-    row.append(spot);
+    const sample = document.createElement("span");
+    sample.style.borderTop = `3px ${dash ? "dashed" : "solid"} ${color}`;
+    row.append(sample);
   }
   row.append(text);
   return row;
@@ -164,7 +170,7 @@ function dotChart(holder, rows, axis) {
       svg.append(dot);
     });
     if (!values.length) return;
-    const median = x(values[Math.floor((values.length - 1) / 2)]);
+    const median = x(medianOf(values));
     svg.append(element("line", { x1: median, x2: median, y1: middle - 8, y2: middle + 8, stroke: color, "stroke-width": 2.5 }));
   });
   holder.replaceChildren(svg);

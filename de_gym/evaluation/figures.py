@@ -12,6 +12,7 @@ from typing import TypedDict
 import matplotlib
 import matplotlib.ticker
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.typing import LineStyleType
 
@@ -21,6 +22,9 @@ from de_gym.evaluation.curves import Curves
 from de_gym.evaluation.paper import function_label
 from de_gym.evaluation.parameters import NUM_CLUSTERS, ParameterTrace
 from de_gym.evaluation.results import MethodResults, Results, method_label
+
+# More lines than these cannot be told apart.
+_MOST_RESIDUALS = 7
 
 
 @dataclass(frozen=True)
@@ -159,10 +163,13 @@ def convergence_curves(comparison: Comparison, theme: Theme = LIGHT) -> bytes:
 
 
 def parameter_curves(traces: Sequence[ParameterTrace], theme: Theme = LIGHT) -> bytes:
-    """Return mean F (above) and CR (below) along one run of each method, by fitness cluster."""
-    with themed_figure(theme, (min(4.2 * len(traces), 12.6) + 0.6, 4.6)) as (figure, picture):
-        panels = figure.subplots(2, len(traces), squeeze=False, sharex="col", sharey=True)
+    """Return mean F and CR along one run of each method, by fitness cluster, and below them what was adjusted."""
+    num_rows = 3 if any(trace.residuals for trace in traces) else 2
+    with themed_figure(theme, (min(4.2 * len(traces), 12.6) + 0.6, 2.3 * num_rows)) as (figure, picture):
+        panels = figure.subplots(num_rows, len(traces), squeeze=False, sharex="col", sharey="row")
         for column, trace in enumerate(traces):
+            if num_rows == 3:
+                _draw_residuals(panels[2, column], trace, theme)
             for row, means in enumerate(trace.cluster_means()):
                 axes = panels[row, column]
                 for cluster in range(NUM_CLUSTERS):
@@ -174,12 +181,25 @@ def parameter_curves(traces: Sequence[ParameterTrace], theme: Theme = LIGHT) -> 
                     )
                 axes.set_ylim(-0.03, 1.05)
             panels[0, column].set_title(method_label(trace.method), size=9.5)
-            panels[1, column].set_xlabel("generation")
+            panels[-1, column].set_xlabel("generation")
         panels[0, 0].set_ylabel("mean $F$")
         panels[1, 0].set_ylabel("mean $CR$")
+        if num_rows == 3:
+            panels[2, 0].set_ylabel("residuals")
         handles, labels = panels[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper left", ncols=NUM_CLUSTERS, frameon=False)
     return picture.getvalue()
+
+
+def _draw_residuals(axes: Axes, trace: ParameterTrace, theme: Theme) -> None:
+    """Draw those residuals along a run that can be told apart: the ones that moved most."""
+    for (name, values), color in zip(trace.most_moved(_MOST_RESIDUALS).items(), theme.series, strict=False):
+        axes.plot(_smoothed(values), color=color, linewidth=1.1, label=name.replace("_", " "))
+    if trace.residuals:
+        axes.legend(loc="upper center", ncols=2, frameon=False, fontsize=6, handlelength=1.2, columnspacing=0.8)
+    else:
+        axes.text(0.5, 0.5, "nothing is adjusted", transform=axes.transAxes, ha="center", color=theme.quiet, size=8)
+    axes.set_ylim(-1.05, 1.9)
 
 
 def _recorded(results: Results) -> list[tuple[MethodResults, Curves]]:

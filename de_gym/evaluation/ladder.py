@@ -11,7 +11,7 @@ from de_gym.evaluation.comparison import shared_place
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.result_files import RESULTS
 from de_gym.evaluation.results import equal_runs, method_label, shipped_results
-from de_gym.evaluation.statistics import bootstrap_interval, performance_scores
+from de_gym.evaluation.statistics import bootstrap_interval, count_marks, performance_scores, rank_sum_marks
 from de_gym.evaluation.table import Cell, Table, interval_text, table
 
 LADDERS = (
@@ -53,7 +53,12 @@ class Ladder:
     @property
     def title(self) -> str:
         """Coordinates and budget, as in ``n = 10, 250 n``."""
-        return f"n = {self.protocol.dimension}, {self.protocol.budget // self.protocol.dimension:,} n"
+        return f"n = {self.protocol.dimension}, {self.per_coordinate:,} n"
+
+    @property
+    def per_coordinate(self) -> int:
+        """Evaluations of a run for each coordinate."""
+        return self.protocol.budget // self.protocol.dimension
 
 
 def stored_ladders(names: Sequence[str] = LADDERS) -> list[Ladder]:
@@ -86,14 +91,29 @@ def ladder_table(ladders: Sequence[Ladder]) -> Table:
     return table(["method", *(f"{ladder.title}, of {len(ladder.rungs)}" for ladder in ladders)], rows)
 
 
-def place_sentence(ladders: Sequence[Ladder], name: str) -> str:
-    """Return a method's places in words."""
-    places = [
-        f"{ladder.rungs[name].place} of {len(ladder.rungs)} at {ladder.title}"
-        for ladder in ladders
-        if name in ladder.rungs
-    ]
-    return f"Places of `{name}` on CEC'17, by average performance score: {'; '.join(places)}."
+def places_table(ladders: Sequence[Ladder], name: str, other: str) -> Table:
+    """Return a method's places by budget and number of coordinates; in brackets how it does against one other method.
+
+    The latter is the number of functions on which it is better, similar and worse.
+    """
+    taken = [ladder for ladder in ladders if name in ladder.rungs]
+    dimensions = sorted({ladder.protocol.dimension for ladder in taken})
+    rows: dict[int, dict[int, Cell]] = {}
+    for ladder in taken:
+        place = f"{ladder.rungs[name].place} of {len(ladder.rungs)}"
+        cell = Cell(place, note=_duel(ladder.protocol, name, other))
+        rows.setdefault(ladder.per_coordinate, {})[ladder.protocol.dimension] = cell
+    cells = [[Cell(f"{budget:,} n"), *(row.get(n, Cell("")) for n in dimensions)] for budget, row in rows.items()]
+    return table(["evaluations", *(f"n = {n}" for n in dimensions)], cells)
+
+
+def _duel(protocol: Protocol, name: str, other: str) -> str:
+    """Return on how many functions a method is better, similar and worse; nothing where only one is stored."""
+    stored = {method.name: method.errors for method in shipped_results(protocol, [RESULTS])}
+    if other not in stored:
+        return ""
+    marks = count_marks(rank_sum_marks(stored[other], stored[name]))
+    return str(marks)
 
 
 def _by_mean_place(ladders: Sequence[Ladder]) -> list[str]:

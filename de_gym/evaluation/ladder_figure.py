@@ -17,7 +17,7 @@ NUM_SHOWN = 8
 
 def ladder_chart(ladders: Sequence[Ladder], theme: Theme = LIGHT) -> bytes:
     """Return scores with their intervals as bars: budgets below each other, numbers of coordinates side by side."""
-    budgets = sorted({_per_coordinate(ladder) for ladder in ladders})
+    budgets = sorted({ladder.per_coordinate for ladder in ladders})
     dimensions = sorted({ladder.protocol.dimension for ladder in ladders})
     size = (3.7 * max(1, len(dimensions)), 0.5 + 2.5 * max(1, len(budgets)))
     with themed_figure(theme, size) as (figure, picture):
@@ -25,7 +25,7 @@ def ladder_chart(ladders: Sequence[Ladder], theme: Theme = LIGHT) -> bytes:
         for axes in panels.ravel():
             axes.set_visible(False)
         for ladder in ladders:
-            row, column = budgets.index(_per_coordinate(ladder)), dimensions.index(ladder.protocol.dimension)
+            row, column = budgets.index(ladder.per_coordinate), dimensions.index(ladder.protocol.dimension)
             _draw_panel(panels[row, column], ladder, theme)
         figure.supxlabel("average performance score: how many methods are significantly better; 95 % intervals", size=9)
     return picture.getvalue()
@@ -54,10 +54,7 @@ def _draw_panel(axes: Axes, ladder: Ladder, theme: Theme) -> None:
     axes.set_yticks(range(len(names)), labels)
     for label, name in zip(axes.get_yticklabels(), names, strict=True):
         label.set_fontweight("bold" if name == DEFAULT else "normal")
-    axes.set_title(f"{ladder.title}, of {len(ladder.rungs)}", size=9.5, loc="left")
+    axes.set_ylim(len(names) - NUM_SHOWN - 0.5, len(names) - 0.5)  # bars of one height, however many there are
+    axes.set_title(f"{ladder.title}: {len(ladder.rungs)} methods", size=9.5, loc="left")
     axes.grid(axis="y", visible=False)
     axes.set_xlim(left=0.0)
-
-
-def _per_coordinate(ladder: Ladder) -> int:
-    return ladder.protocol.budget // ladder.protocol.dimension

@@ -84,7 +84,7 @@ class OptimizerMethod:
         )
 
     def trace(self, problem: Problem, seed: np.random.SeedSequence, protocol: Protocol) -> ParameterTrace | None:
-        """Return F and CR along one run, or None for an algorithm that has neither."""
+        """Return what was controlled along one run, or None for an algorithm that has neither F nor CR."""
         recorder = ParameterRecorder()
         run(
             deepcopy(self.optimizer),
@@ -103,6 +103,10 @@ class OptimizerMethod:
             fitness=[generation.parent_fitness[0] for generation in generations],
             scale_factors=[generation.scale_factors[0] for generation in generations],
             crossover_rates=[generation.crossover_rates[0] for generation in generations],
+            residuals={
+                name: np.array([generation.residuals[name][0] for generation in generations])
+                for name in generations[0].residuals
+            },
         )
 
 

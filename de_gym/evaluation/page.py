@@ -36,7 +36,7 @@ def report_html(comparison: Comparison, headline: Sequence[str], pictures: Seque
     """
     protocol = comparison.results.protocol
     sections = [
-        _section("Ranking", _RANKING_NOTE, to_html(ranking_table(comparison))),
+        _section("Ranking", "", _RANKING_NOTE + to_html(ranking_table(comparison))),
         _section("Average performance scores", _scores_note(comparison), _score_bars(comparison)),
     ]
     if any(method.curves is not None for method in comparison.results.methods):
@@ -85,12 +85,13 @@ _PAGE = """<!doctype html>
 """
 
 _RANKING_NOTE = (
-    "APS, the average performance score, is the mean number of methods that are significantly better on a function: "
-    "smaller is better. Friedman ranks compare mean errors; p is against the reference, corrected by Holm's rule. "
-    "Better, similar and worse count functions, by rank-sum tests at 5 % against the reference. The U-score counts "
-    "pairs of runs of different methods in which the method's is better, accuracy + speed (CEC'26) those in which it "
-    "ends better and those in which it is earlier; more is better. The probabilities that a method is better than the "
-    "reference, equivalent (a chance to win between 0.44 and 0.56) or worse are those of a Bayesian signed-rank test."
+    "<details><summary>What the columns mean</summary>APS, the average performance score, is the mean number of "
+    "methods that are significantly better on a function: smaller is better. Friedman ranks compare mean errors; "
+    "p is against the reference, corrected by Holm's rule. Better, similar and worse count functions, by rank-sum "
+    "tests at 5 % against the reference. The U-score counts pairs of runs of different methods in which the "
+    "method's is better, accuracy + speed (CEC'26) those in which it ends better and those in which it is "
+    "earlier; more is better. The probabilities that a method is better than the reference, equivalent (a chance "
+    "to win between 0.44 and 0.56) or worse are those of a Bayesian signed-rank test.</details>"
 )
 _PAPER_NOTE = (
     "Mean error here and in the paper, and their distance z in standard errors of both; "

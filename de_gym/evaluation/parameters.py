@@ -1,9 +1,9 @@
-"""F and CR along a run, averaged over three fitness clusters of the population, as in the paper's figure."""
+"""What was controlled along a run: F and CR of three fitness clusters, as in the paper's figure, and residuals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,12 +21,19 @@ class ParameterTrace:
         fitness: Parents' fitness at the start of each generation, one array (N,) per generation.
         scale_factors: F of each parent's trial, likewise.
         crossover_rates: CR of each parent's trial, likewise.
+        residuals: What a controller adjusted the method's own rules by, each control by its name, shape (G,).
     """
 
     method: str
     fitness: Sequence[FloatArray]
     scale_factors: Sequence[FloatArray]
     crossover_rates: Sequence[FloatArray]
+    residuals: Mapping[str, FloatArray] = field(default_factory=dict)
+
+    def most_moved(self, count: int) -> Mapping[str, FloatArray]:
+        """Return the residuals that moved most, at most ``count``, in the order of the controls."""
+        names = sorted(self.residuals, key=lambda name: -float(np.ptp(self.residuals[name])))[:count]
+        return {name: values for name, values in self.residuals.items() if name in names}
 
     def cluster_means(self) -> tuple[FloatArray, FloatArray]:
         """Return mean F and mean CR per generation and cluster, best cluster first, each of shape (G, 3).

@@ -19,9 +19,10 @@ from de_gym.controllers import DEFAULT
 from de_gym.evaluation.figures import score_bars
 from de_gym.evaluation.held_out import read_held_out
 from de_gym.evaluation.held_out_tables import content_sentence, pooled_table, table_by_dimension
-from de_gym.evaluation.ladder import ladder_table, place_sentence, stored_ladders
+from de_gym.evaluation.ladder import ladder_table, places_table, stored_ladders
 from de_gym.evaluation.ladder_figure import ladder_chart
 from de_gym.evaluation.model_cards import controllers_table, model_cards
+from de_gym.evaluation.paper_cases import cases_table
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.report import write_report
 from de_gym.evaluation.results import MethodResults, Results, equal_runs
@@ -29,7 +30,6 @@ from de_gym.evaluation.score_tables import (
     algorithms_table,
     all_errors_table,
     compare_alone,
-    errors_by_cells_table,
     returns_table,
     stored_methods,
     studies,
@@ -87,8 +87,8 @@ def _held_out() -> str:
 
 
 def _places() -> str:
-    """Return the places of the default."""
-    return place_sentence(stored_ladders(), DEFAULT)
+    """Return the places of the default, and how often it is better than the algorithm whose rules it adjusts."""
+    return to_markdown(places_table(stored_ladders(), DEFAULT, "l-srtde"))
 
 
 SECTIONS: Mapping[str, Callable[[], str]] = {
@@ -99,6 +99,10 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "scores-10": lambda: _scores_section(10),
     "scores-30": lambda: _scores_section(30),
     "seeds": lambda: to_markdown(seeds_table([PROTOCOLS[name] for name in SCORE_TABLES[10]])),
+    "cells-10": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec13-10d"])),
+    "cells-30": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec13-30d"])),
+    "lde-10": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec17-10d"])),
+    "lde-30": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec17-30d"])),
     "returns": lambda: to_markdown(returns_table()),
     "controllers": lambda: to_markdown(controllers_table()),
     "cards": lambda: model_cards(stored_ladders()),
@@ -135,9 +139,6 @@ def long_form(folder: Path) -> str:
             continue
         parts += [f"## {title(protocol)}", *_scores([protocol]), "Mean errors (deviations):"]
         parts.append(to_markdown(all_errors_table(protocol)))
-        if name == "paper-cec13-10d":
-            parts.append("The paper's study of the number of cells, mean errors (deviations):")
-            parts.append(to_markdown(errors_by_cells_table(protocol)))
         methods = equal_runs([*controllers, *algorithms], protocol.num_runs)
         results = Results(protocol, methods, reference=_main_controller(protocol).name)
         write_report(results, folder / name, command="python -m de_gym.evaluation.published")

@@ -98,8 +98,7 @@ function figuresOf(method, index) {
   const values = data.errors[method.name][index];
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const deviation = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length);
-  const median = values[Math.floor((values.length - 1) / 2)];
-  const numbers = [mean, deviation, median, values[0], values[values.length - 1]];
+  const numbers = [mean, deviation, medianOf(values), values[0], values[values.length - 1]];
   const printed = data.paper[method.name]?.[index];
   const verdict = { "+": "better", "~": "similar", "-": "worse" }[data.marks[method.name]?.[index]] ?? "reference";
   return [...numbers.map((value) => value.toExponential(2)), verdict, printed === undefined ? "" : printed.toExponential(2)];
@@ -159,6 +158,7 @@ function makeSwitches() {
     switches.forEach((made, place) => {
       made.setAttribute("aria-pressed", String(!off.has(data.methods[place].name)));
       made.style.setProperty("--series", color(data.methods[place]));
+      made.style.setProperty("--stroke", data.methods[place].dash ? "dashed" : "solid");
     });
     drawAll();
   };

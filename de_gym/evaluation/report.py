@@ -124,10 +124,11 @@ def _traced_picture(traces: Sequence[ParameterTrace], function: str) -> dict[str
     """Return the picture that the page shows as it is."""
     caption = (
         f"One run on {function}. In every generation the population is split into three clusters of similar fitness; "
-        "the curves are the mean F and CR of each cluster."
+        "the curves are the mean F and CR of each cluster. Where a controller adjusts the rules of an adaptive "
+        "algorithm, the residuals that moved most are below."
     )
     light, dark = (parameter_curves(traces, theme) for theme in (LIGHT, DARK))
-    return {"parameters": Picture("F and CR along a run", caption, light, dark)}
+    return {"parameters": Picture("Parameters along a run", caption, light, dark)}
 
 
 def _summary(comparison: Comparison, headline: Sequence[str], pictures: Sequence[str], command: str) -> str:

@@ -21,7 +21,7 @@ from de_gym.evaluation.statistics import Summary, round_significant, summarize
 from de_gym.evaluation.store import ResultStore
 from de_gym.version import __version__
 
-RUN_HERE, SHIPPED = "this evaluation", "shipped with the package"
+RUN_HERE, SHIPPED = "run now", "stored"
 """Where a method's results come from."""
 
 

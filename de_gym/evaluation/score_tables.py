@@ -19,13 +19,13 @@ from de_gym.evaluation.paper import (
 )
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.result_files import RESULTS, STUDIES
-from de_gym.evaluation.results import MethodResults, Results, shipped_results
+from de_gym.evaluation.results import MethodResults, Results, equal_runs, shipped_results
 from de_gym.evaluation.statistics import Summary, count_marks, rank_sum_marks
 from de_gym.evaluation.table import Cell, Table, number, table
 from de_gym.registry import lookup
 
-CONTROLLERS, CELLS = "controller", "paper's sizes, but"
-"""Two studies: the one that everything belongs to that is in no other, and the paper's of the number of cells."""
+CONTROLLERS = "controller"
+"""The study that everything belongs to that is in no other."""
 
 
 def studies() -> dict[str, dict[str, str]]:
@@ -44,8 +44,8 @@ def stored_methods(protocol: Protocol) -> tuple[list[MethodResults], list[Method
 
 
 def compare_alone(method: MethodResults, algorithms: Sequence[MethodResults], protocol: Protocol) -> Comparison:
-    """Return the comparison of one method with the algorithms alone, as the paper makes it for LDE."""
-    return compare(Results(protocol, (method, *algorithms), reference=method.name))
+    """Return the comparison of one method with the algorithms alone, equally many runs of each, as the paper does."""
+    return compare(Results(protocol, equal_runs((method, *algorithms), protocol.num_runs), reference=method.name))
 
 
 def title(protocol: Protocol) -> str:
@@ -112,7 +112,8 @@ def _marks_against_random(stored: Mapping[str, MethodResults], name: str) -> Cel
     """Return on how many functions a controller is better than, similar to and worse than the random one."""
     if name == "random" or not {"random", name} <= set(stored):
         return Cell("")
-    return Cell(str(count_marks(rank_sum_marks(stored["random"].errors, stored[name].errors))))
+    random, compared = equal_runs((stored["random"], stored[name]), stored[name].num_runs)
+    return Cell(str(count_marks(rank_sum_marks(random.errors, compared.errors))))
 
 
 def _short_title(protocol: Protocol) -> str:
@@ -133,19 +134,6 @@ def algorithms_table(protocol: Protocol, name: str) -> Table:
         rows.append([Cell(method.label), *(number(score, ".2f") for score in scores), number(agreeing, "d")])
     agreement = f"of {len(protocol.functions)} means within {Z_LIMIT} s.e. of the paper's"
     return table(["method", "score", "paper's score", agreement], rows).without_empty_columns()
-
-
-def errors_by_cells_table(protocol: Protocol) -> Table:
-    """Return mean and deviation on every function by number of cells, the paper's figures beside ours."""
-    columns: dict[str, Summary | PaperColumn] = {}
-    stored = {method.name: method for method in stored_methods(protocol)[1]}
-    for name, size in studies().get(CELLS, {}).items():
-        if name in stored:
-            columns[size] = stored[name].summary
-        paper = paper_column(protocol.table, f"lde-n50-cell{size.split()[0]}", protocol.functions)
-        if paper is not None:
-            columns[f"{size}, paper"] = paper
-    return _summaries_table(protocol, columns)
 
 
 def all_errors_table(protocol: Protocol) -> Table:

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from de_gym import version
+from de_gym.checks import shown
 from de_gym.evaluation.array_files import Arrays, read_arrays, write_arrays
 from de_gym.evaluation.protocol import Protocol
 from de_gym.files import create_folder, remove_abandoned
@@ -78,7 +79,7 @@ class ResultStore:
     def register(self, name: str, settings: Settings) -> None:
         """Note a method's settings, or refuse a name that stands for other settings in this store."""
         if not re.fullmatch(r"[A-Za-z0-9][\w.,=+-]*", name):
-            raise ValueError(f"A method's name must be usable as a folder name, got {name!r}.")
+            raise ValueError(f"A method's name must be usable as a folder name, got {shown(name)}.")
         plain = _json(dict(settings))
         folder = self.folder / "methods" / name
         if create_folder(folder, {SETTINGS_FILE: plain}):

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.draws import GenerationDraws
 from de_gym.evolution.populations import PlanRecords, Population, RunRecords, Trials
 from de_gym.evolution.shell import CROSSOVER_RATES, NEXT_SIZE, SCALE_FACTORS, Control, Parameters, Shell
 from de_gym.machine.breeding import NUM_ROWS, trials_of_rows
 from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.draws import GenerationDraws
 from de_gym.machine.picks import pick_distinct, pick_index
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.jacobi import find_eigenvectors
 from de_gym.machine.compiling import compiled
+from de_gym.machine.jacobi import find_eigenvectors
 
 
 @compiled

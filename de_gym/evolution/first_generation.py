@@ -7,25 +7,25 @@ import math
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.chances import find_base, uniform_at
-from de_gym.evolution.run_features import find_front_diversity, find_top_spread
-from de_gym.evolution.scale_free import FIRST_SUCCESS_RATE
-from de_gym.evolution.top_and_front import (
-    FRONT,
+from de_gym.machine.chances import find_base, uniform_at
+from de_gym.machine.compiling import compiled
+from de_gym.machine.run_features import FEATURES, observe_runs
+from de_gym.machine.scale_free import FIRST_SUCCESS_RATE
+from de_gym.machine.streams import KeyArray
+from de_gym.machine.top_and_front import (
+    LARGEST_WITH_AXES,
     MAIN,
     MAIN_RATE,
     MEMORY_SIZE,
+    POOL,
     RUN,
     SMALLEST_SIZE,
     SPARSE,
     SPARSE_RATE,
     SUCCESS,
-    TOP,
     TwoPopulations,
-    locate_run,
 )
-from de_gym.machine.compiling import compiled
-from de_gym.machine.streams import KeyArray
+from de_gym.problems.compiled import as_kernel_array
 
 # Initial individuals per dimension: of L-SRTDE, and with the smallest budget for which these numbers were chosen.
 _SIZE_PER_DIMENSION, _SMALL_SIZE_PER_DIMENSION = 20.0, 8.0
@@ -134,10 +134,13 @@ def start(
         ranking=np.zeros((num_runs, capacity), np.int64),
         successes=np.zeros((num_runs, capacity), SUCCESS),
         memory=memory,
-        basis=np.tile(np.eye(dimension), (num_runs, 1, 1)),
+        basis=np.tile(np.eye(dimension if dimension <= LARGEST_WITH_AXES else 0), (num_runs, 1, 1)),
     )
-    _fill(state, np.array(points, np.float64), np.array(starts, np.int64), np.array(values, np.float64))
-    _measure(state, np.array(lower, np.float64), np.array(upper, np.float64))
+    for index in range(num_runs):
+        own = slice(starts[index], starts[index + 1])
+        _fill(index, state, points[own], values[own])
+    # The first look at a run notes what later ones compare with.
+    observe_runs(state, as_kernel_array(lower), as_kernel_array(upper), np.empty((num_runs, len(FEATURES)), np.float32))
     return state
 
 
@@ -168,27 +171,11 @@ def _checked_sizes(
     return sizes, largest if capacity is None else capacity
 
 
-@compiled
-def _fill(state: TwoPopulations, points: FloatArray, starts: IntArray, values: FloatArray) -> None:
-    """Write the initial populations, top and front alike, best first."""
-    for index in range(len(state.runs)):
-        first, fitness = starts[index], values[starts[index] : starts[index + 1]]
-        for k in range(len(fitness)):
-            fitness[k] = fitness[k] if fitness[k] == fitness[k] else np.inf
-        order = np.argsort(fitness, kind="mergesort")
-        for rank in range(len(order)):
-            for population in (TOP, FRONT):
-                state.positions[index, population, rank] = points[first + order[rank]]
-                state.rows[index, population, rank] = rank
-                state.fitness[index, population, rank] = fitness[order[rank]]
-            state.ranking[index, rank] = rank
-        state.runs[index].best_fitness = fitness[order[0]]
-
-
-@compiled
-def _measure(state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> None:
-    """Note what features compare with."""
-    for index in range(len(state.runs)):
-        run, places = state.runs[index], locate_run(index, state)
-        run.initial_diversity = find_front_diversity(run, places, lower[index], upper[index])
-        run.initial_spread = find_top_spread(run, places)
+def _fill(index: int, state: TwoPopulations, points: FloatArray, values: FloatArray) -> None:
+    """Write the initial populations of run ``index``, top and front alike, best first."""
+    fitness = np.where(np.isnan(values), np.inf, values)
+    order, size = np.argsort(fitness, kind="stable"), len(fitness)
+    state.positions[index, :, :size] = points[order]
+    state.fitness[index, :POOL, :size] = fitness[order]
+    state.rows[index, :, :size] = state.ranking[index, :size] = np.arange(size)
+    state.runs["best_fitness"][index] = fitness[order[0]]

@@ -6,7 +6,8 @@ import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
 from de_gym.evolution.populations import Population, RunRecords
-from de_gym.evolution.scale_free import (
+from de_gym.machine.compiling import compiled
+from de_gym.machine.scale_free import (
     FIRST_SUCCESS_RATE,
     Feature,
     average_success_rate,
@@ -16,7 +17,6 @@ from de_gym.evolution.scale_free import (
     write_progress,
     write_task,
 )
-from de_gym.machine.compiling import compiled
 
 FEATURES = (
     Feature("spent", "share of the budget spent"),

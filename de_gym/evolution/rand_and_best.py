@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.draws import GenerationDraws
 from de_gym.evolution.eigenvectors import learn_eigenvectors, rotate_rows
 from de_gym.evolution.populations import Population, Trials
 from de_gym.evolution.shell import CROSSOVER_RATES, NEXT_SIZE, SCALE_FACTORS, Control, Parameters, Shell
 from de_gym.machine.compiling import compiled, inlined
 from de_gym.machine.coordinates import positive_or_never, to_midpoint, to_mirror
+from de_gym.machine.draws import GenerationDraws
 from de_gym.machine.picks import pick_distinct, pick_index
 
 # What donors are made of, and ways to bring them back into the box; the compiled code switches on the numbers.

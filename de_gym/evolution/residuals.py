@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray
-from de_gym.evolution.top_and_front import Run, RunArray
 from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.top_and_front import Run, RunArray
 
 
 class Control(NamedTuple):
@@ -39,7 +39,7 @@ CONTROLS = (
     Control("crossover_spread", "standard deviation of CR", "0.05 exp(2.5 a)"),
     Control("pbest_weight", "factor of F in front of the p-best difference", "exp(0.6 a)"),
     Control("size_factor", "stretches what the linear plan leaves above the smallest size", "exp(1.2 a)"),
-    Control("eigenvector_probability", "crossover along the axes of the better half of top", "max(0, a)"),
+    Control("eigenvector_probability", "crossover along the axes of the better half of top, if n <= 300", "max(0, a)"),
     Control("triple_probability", "base and difference from p-best, r1 and r2 in order of value", "max(0, a)"),
     Control("noise_probability", "Cauchy noise on the coordinates that were not crossed", "max(0, a)"),
     Control("sparse_probability", "lets a trial draw CR from the sparse memory, if that has earned it", "max(0, a)"),
@@ -59,7 +59,9 @@ def set_parameters(runs: RunArray, residuals: FloatArray) -> RunArray:
         runs: The runs of a state, shape (R,).
         residuals: One number for each of the ``CONTROLS``, clipped to [-1, 1], shape (R, A).
     """
-    return follow_rule(runs, checked_residuals(residuals, len(runs)))
+    parameters = np.empty(len(runs), PARAMETERS)
+    follow_rule(runs, checked_residuals(residuals, len(runs)), parameters)
+    return parameters
 
 
 def checked_residuals(residuals: FloatArray, num_runs: int) -> FloatArray:
@@ -73,12 +75,10 @@ def checked_residuals(residuals: FloatArray, num_runs: int) -> FloatArray:
 
 
 @compiled
-def follow_rule(runs: RunArray, residuals: FloatArray) -> RunArray:
-    """Do what ``set_parameters`` does, with residuals that were checked."""
-    parameters = np.empty(len(runs), PARAMETERS)
+def follow_rule(runs: RunArray, residuals: FloatArray, parameters: RunArray) -> None:
+    """Write what ``set_parameters`` returns, given residuals that were checked."""
     for index in range(len(runs)):
         _follow_rule(runs[index], residuals[index], parameters[index])
-    return parameters
 
 
 @inlined

@@ -12,10 +12,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.archive import ARCHIVE_RULES
-from de_gym.evolution.draws import GenerationDraws
 from de_gym.evolution.populations import PLAN, PlanRecords, Population, RunRecords, Trials, make_population, settle
-from de_gym.evolution.replacement import drop_worst, replace_parents
+from de_gym.machine.draws import GenerationDraws
+from de_gym.machine.replacement import ARCHIVE_RULES, drop_worst, replace_parents
 
 
 class Control(NamedTuple):

@@ -24,13 +24,15 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
-from de_gym.evolution.breeding_places import make_breeding_space
 from de_gym.evolution.first_generation import draw_initial_points, initial_size, start
-from de_gym.evolution.front_breeding import breed_run
-from de_gym.evolution.front_selection import select_run
 from de_gym.evolution.residuals import CONTROLS, PARAMETERS, checked_residuals, follow_rule, set_parameters
-from de_gym.evolution.run_features import FEATURES, LARGEST_FEATURE, observe_run
-from de_gym.evolution.top_and_front import (
+from de_gym.machine.breeding_places import make_breeding_space
+from de_gym.machine.compiling import compiled, shared
+from de_gym.machine.front_breeding import breed_run
+from de_gym.machine.front_selection import select_run
+from de_gym.machine.kernel import evaluate_programs
+from de_gym.machine.run_features import FEATURES, LARGEST_FEATURE, observe_run, observe_runs
+from de_gym.machine.top_and_front import (
     PARTS_PER_GENERATION,
     RunArray,
     Trials,
@@ -40,8 +42,6 @@ from de_gym.evolution.top_and_front import (
     num_trials,
     slice_runs,
 )
-from de_gym.machine.compiling import compiled
-from de_gym.machine.kernel import evaluate_programs
 from de_gym.problems import ProblemBatch
 from de_gym.problems.compiled import as_kernel_array
 
@@ -99,15 +99,14 @@ def select(state: TwoPopulations, parameters: RunArray, trials: Trials, values: 
     values = as_kernel_array(values)
     if values.shape != (len(trials.points),):
         raise ValueError(f"There must be one value per trial, got {values.shape} for {len(trials.points)} trials.")
-    if len(trials.starts) != len(state.runs) + 1 or not _can_be_next(state.runs, trials):
+    if len(trials.starts) != len(state.runs) + 1 or not _select_runs(state, parameters, trials, values):
         raise ValueError("`trials` must be what `breed` returned for these runs, and must not have been selected yet.")
-    _select_runs(state, parameters, trials, values)
 
 
 def observe(state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> Float32Array:
     """Return the ``FEATURES`` of R runs, shape (R, K)."""
     features = np.empty((len(state.runs), len(FEATURES)), np.float32)
-    _observe_runs(state, *_checked_bounds(state, lower, upper), features)
+    observe_runs(state, *_checked_bounds(state, lower, upper), features)
     return features
 
 
@@ -125,12 +124,13 @@ def advance(state: TwoPopulations, problems: ProblemBatch, residuals: FloatArray
     if problems.programs is not None:
         _advance_runs(state, residuals, lower, upper, *problems.programs, features)
         return features
-    parameters = follow_rule(state.runs, residuals)
+    parameters = np.empty(len(state.runs), PARAMETERS)
+    follow_rule(state.runs, residuals, parameters)
     trials = breed(state, parameters, lower, upper)
     while len(trials.points):
         select(state, parameters, trials, problems.evaluate_ragged(trials.points, trials.starts))
         trials = breed(state, parameters, lower, upper, begins=False)
-    _observe_runs(state, lower, upper, features)
+    observe_runs(state, lower, upper, features)
     return features
 
 
@@ -158,7 +158,7 @@ def _breed_runs(
         breed_run(index, state, parameters[index], lower, upper, trials, space)
 
 
-@compiled
+@shared
 def _find_largest(starts: IntArray) -> int:
     """Return the number of trials of the run that has most."""
     largest = 0
@@ -167,7 +167,7 @@ def _find_largest(starts: IntArray) -> int:
     return largest
 
 
-@compiled
+@shared
 def _can_be_next(runs: RunArray, trials: Trials) -> bool:
     """Return whether the trials can be the next ones of these runs, so that selection stays within its arrays."""
     if trials.starts[0] != 0 or trials.starts[-1] != len(trials.points):
@@ -182,7 +182,7 @@ def _can_be_next(runs: RunArray, trials: Trials) -> bool:
     return True
 
 
-@compiled
+@shared
 def _take_memory(memory: Trials, starts: IntArray) -> Trials:
     """Return trials that are written into the first part of ``memory``."""
     end = starts[-1]
@@ -190,15 +190,13 @@ def _take_memory(memory: Trials, starts: IntArray) -> Trials:
 
 
 @compiled
-def _select_runs(state: TwoPopulations, parameters: RunArray, trials: Trials, values: FloatArray) -> None:
+def _select_runs(state: TwoPopulations, parameters: RunArray, trials: Trials, values: FloatArray) -> bool:
+    """Do what ``select`` says and return True, or do nothing where the trials are not the next ones of these runs."""
+    if not _can_be_next(state.runs, trials):
+        return False
     for index in range(len(state.runs)):
         select_run(index, state, parameters[index], trials, values)
-
-
-@compiled
-def _observe_runs(state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array) -> None:
-    for index in range(len(state.runs)):
-        observe_run(index, state, lower, upper, features)
+    return True
 
 
 @compiled
@@ -213,8 +211,9 @@ def _advance_runs(
     features: Float32Array,
 ) -> None:
     """Do what ``advance`` says where the problems of all runs are compiled, a few runs at a time."""
-    parameters, starts = follow_rule(state.runs, residuals), find_starts(state.runs, True)
     num_runs, dimension = lower.shape
+    parameters, starts = np.empty(num_runs, PARAMETERS), find_starts(state.runs, True)
+    follow_rule(state.runs, residuals, parameters)
     largest = _find_largest(starts)
     space = make_breeding_space(largest, dimension)
     memory = make_trials(np.array([0, _TRIALS_AT_ONCE + largest]), dimension)

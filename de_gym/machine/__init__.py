@@ -1,1 +1,1 @@
-"""The machine room: compilation, vector registers, addresses and random streams; the only package that sees them."""
+"""The machine room: compilation, vector registers, addresses, random streams, and the kernels that are made of them."""

@@ -15,6 +15,8 @@ from typing import Any, TypeVar, cast
 
 from numba import njit
 
+from de_gym.machine.parts import as_part
+
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
 
@@ -66,8 +68,8 @@ def _without_failing(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], d
 
 
 def inlined(function: Kernel) -> Kernel:
-    """Mark ``function`` as a building block of kernels: compiled into each of them, never called from Python."""
-    return cast(Kernel, njit(nogil=True, error_model="numpy", forceinline=True)(function))
+    """Mark ``function`` as a building block of kernels: compiled into each of them, at every place that calls it."""
+    return as_part(function, forceinline=True)
 
 
 def switch(functions: Sequence[Kernel]) -> Callable[..., Any]:
@@ -93,5 +95,5 @@ def switch(functions: Sequence[Kernel]) -> Callable[..., Any]:
 
 
 def shared(function: Kernel) -> Kernel:
-    """Mark ``function`` as a part that kernels call: compiled once with the first of them, cached inside it."""
-    return cast(Kernel, njit(nogil=True, error_model="numpy")(function))
+    """Mark ``function`` as a part that kernels call: compiled into each of them once."""
+    return as_part(function)

@@ -218,20 +218,66 @@ def _copy_points(
 @compiled
 def are_finite(points: FloatArray) -> bool:
     """Return whether all coordinates of points (T, D), contiguous, are finite numbers."""
-    coordinates = pointer_to(points)
-    num_blocks = points.size // WIDTH
-    # Zero times infinity is not a number either.
-    defects = spread(0.0)
-    for block in range(num_blocks):
-        defects = multiply_add(load(coordinates, block), 0.0, defects)
-    defects_of_lanes = np.empty(WIDTH)
-    store(pointer_to(defects_of_lanes), 0, defects)
-    total = 0.0
+    return _are_finite(pointer_to(points), points.size, np.empty(WIDTH))
+
+
+@inlined
+def _are_finite(coordinates: Pointer[float], count: int, memory: FloatArray) -> bool:
+    """Return whether so many numbers are finite, given memory for WIDTH others."""
+    num_blocks, total = count // WIDTH, 0.0
+    # Zero times infinity is not a number either. Two sums side by side: an addition waits for the one before it.
+    even, odd = spread(0.0), spread(0.0)
+    for block in range(0, num_blocks - 1, 2):
+        even = multiply_add(load(coordinates, block), 0.0, even)
+        odd = multiply_add(load(coordinates, block + 1), 0.0, odd)
+    if num_blocks > 0:
+        odd = multiply_add(load(coordinates, num_blocks - 1), 0.0, odd)
+    store(pointer_to(memory), 0, even + odd)
     for lane in range(WIDTH):
-        total += defects_of_lanes[lane]
-    for position in range(num_blocks * WIDTH, points.size):
+        total += memory[lane]
+    for position in range(num_blocks * WIDTH, count):
         total += 0.0 * coordinates[position]
     return total == 0.0
+
+
+@inlined
+def _make_rows(dimension: int) -> FloatArray:
+    """Return memory for the registers, for a block of points behind them, and for its values."""
+    return np.empty(((NUM_REGISTERS + 1) * dimension + 1) * WIDTH)
+
+
+@shared
+def _evaluate_stretch(
+    coordinates: Pointer[float],
+    begin: int,
+    end: int,
+    dimension: int,
+    instructions: IntArray,
+    row: int,
+    data: FloatArray,
+    first_number: int,
+    results: Pointer[float],
+    rows: FloatArray,
+) -> None:
+    """Write the values of the points from ``begin`` up to ``end`` by one program; see ``_run`` and ``_make_rows``."""
+    block_row, value_row = NUM_REGISTERS * dimension, (NUM_REGISTERS + 1) * dimension
+    for start in range(begin, end, WIDTH):
+        # Taken anew for every block: an array may be freed after its last mention, whoever holds its address.
+        buffer = pointer_to(rows)
+        # The last block overlaps the one before it, so that every point goes through the same code.
+        first = max(begin, min(start, end - WIDTH))
+        if first + WIDTH <= end:
+            _load_points(coordinates, first * dimension, dimension, buffer)
+        else:
+            _copy_points(coordinates, first, end, dimension, buffer, block_row * WIDTH)
+            _load_points(buffer, block_row * WIDTH, dimension, buffer)
+        block = _run(pointer_to(instructions), row, pointer_to(data), first_number, buffer)
+        if first + WIDTH <= end:
+            store_from(results, first, block)
+        else:
+            store(buffer, value_row, block)
+            for lane in range(end - first):
+                results[first + lane] = buffer[value_row * WIDTH + lane]
 
 
 @compiled
@@ -256,35 +302,15 @@ def evaluate_programs(
         values: Where the values are written, shape (T,), contiguous.
     """
     num_runs, dimension = len(entries), points.shape[points.ndim - 1]
-    coordinates = pointer_to(points)
-    results = pointer_to(values)
-    # Behind the registers: a block of points, then its values.
-    block_row, value_row = NUM_REGISTERS * dimension, (NUM_REGISTERS + 1) * dimension
-    rows = np.empty((value_row + 1) * WIDTH)
+    rows = _make_rows(dimension)
     run = 0
     while run < num_runs:
         # Neighbouring runs of one program share blocks.
         next_run = run + 1
         while next_run < num_runs and entries[next_run, 0] == entries[run, 0]:
             next_run += 1
-        begin, end = starts[run], starts[next_run]
-        for start in range(begin, end, WIDTH):
-            # Taken anew for every block: an array may be freed after its last mention, whoever holds its address.
-            buffer = pointer_to(rows)
-            # The last block overlaps the one before it, so that every point goes through the same code.
-            first = max(begin, min(start, end - WIDTH))
-            if first + WIDTH <= end:
-                _load_points(coordinates, first * dimension, dimension, buffer)
-            else:
-                _copy_points(coordinates, first, end, dimension, buffer, block_row * WIDTH)
-                _load_points(buffer, block_row * WIDTH, dimension, buffer)
-            block = _run(pointer_to(instructions), entries[run, 0], pointer_to(data), entries[run, 1], buffer)
-            if first + WIDTH <= end:
-                store_from(results, first, block)
-            else:
-                store(buffer, value_row, block)
-                for lane in range(end - first):
-                    results[first + lane] = buffer[value_row * WIDTH + lane]
+        stretch, program = (starts[run], starts[next_run], dimension), (instructions, entries[run, 0], data)
+        _evaluate_stretch(pointer_to(points), *stretch, *program, entries[run, 1], pointer_to(values), rows)
         run = next_run
 
 
@@ -297,11 +323,9 @@ def evaluate_finite(points: FloatArray, instructions: IntArray, data: FloatArray
     Returns:
         Whether all coordinates are finite.
     """
-    if not are_finite(points):
+    count, dimension = points.shape
+    rows, coordinates = _make_rows(dimension), pointer_to(points)
+    if not _are_finite(coordinates, points.size, rows):
         return False
-    starts, entries = np.zeros(2, np.int64), np.zeros((1, 2), np.int64)
-    starts[1] = len(points)
-    # With three axes, because the kernel is compiled anew for each number of them.
-    populations, fitness = points.reshape(1, -1, points.shape[1]), values.reshape(1, -1)
-    evaluate_programs(populations, starts, entries, instructions, data, fitness)
+    _evaluate_stretch(coordinates, 0, count, dimension, instructions, 0, data, 0, pointer_to(values), rows)
     return True

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.compiling import inlined
 from de_gym.machine.lanes import WIDTH, store
 from de_gym.machine.words import lanes_of_bits, load_words, spread_word
 
@@ -44,7 +44,7 @@ def draw_keys(rngs: Sequence[np.random.Generator]) -> KeyArray:
     return np.array([rng.integers(0, 2**64, dtype=np.uint64) for rng in rngs], dtype=np.uint64)
 
 
-@compiled
+@inlined
 def split_mix(state: np.uint64) -> np.uint64:
     """Return the output of SplitMix64 for a state, which the caller advances by the golden ratio each time."""
     mixed = (state ^ (state >> _SHIFT_30)) * _FIRST_FACTOR
@@ -96,7 +96,7 @@ def fill_uniforms(states: Pointer[np.uint64], uniforms: Pointer[float], count: i
         fourth = (fourth << 45) | (fourth >> 19)
 
 
-@compiled
+@inlined
 def whole_turns(count: int) -> int:
     """Return the smallest length of at least ``count`` that ``fill_uniforms`` fills completely."""
     return -(-count // (2 * NUM_STREAMS)) * (2 * NUM_STREAMS)

@@ -6,7 +6,6 @@ import json
 import math
 import zlib
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -17,16 +16,16 @@ from numpy.typing import ArrayLike
 from scipy.optimize import OptimizeResult
 
 from de_gym.arrays import FloatArray
-from de_gym.checks import optional_whole, whole
+from de_gym.checks import is_several, numbers, optional_whole, shown, whole
 from de_gym.controllers import Controller, ResidualRule
-from de_gym.minimizing.choosing import Choice, resolved_budget
+from de_gym.minimizing.choosing import Choice, checked_rng, resolved_budget
 from de_gym.minimizing.constraints import merit
 from de_gym.minimizing.endings import RunRecord
+from de_gym.minimizing.evaluations import Tally
 from de_gym.minimizing.extra_points import extra_point
 from de_gym.minimizing.open_generation import OpenGeneration
 from de_gym.minimizing.plain_data import generator_of, state_of
 from de_gym.minimizing.search_space import BoundsLike, SearchSpace
-from de_gym.minimizing.tally import Tally
 from de_gym.minimizing.told_log import UNASKED, ToldLog
 from de_gym.optimizers import Optimizer as RunsOptimizer
 
@@ -95,7 +94,7 @@ class Optimizer:
         self._max_evaluations = resolved_budget(max_evaluations, self._space)
         self._choice = Choice.of(method, controller, optional_whole("population_size", population_size, 1))
         self._starts = self._space.checked_starts(x0)
-        rng = np.random.default_rng(seed)
+        rng = checked_rng(seed)
         self._header = self._describe(controller, rng)
         # Extra points must not disturb the method's own random numbers, which are those of `minimize`.
         self._extra_rng = np.random.default_rng(zlib.crc32(json.dumps(self._header["random_state"]).encode()))
@@ -130,9 +129,9 @@ class Optimizer:
                 preferred and compared by value, others by violation.
         """
         told = self._checked_points(points)
-        numbers, amounts = _checked_values(values, len(told)), _checked_violations(violations, len(told))
+        measured, amounts = _checked_values(values, len(told)), _checked_violations(violations, len(told))
         with self._lock:
-            for point, value, violation in zip(told, numbers, amounts, strict=True):
+            for point, value, violation in zip(told, measured, amounts, strict=True):
                 self._take(self._ticket_of(point), point, value, violation)
 
     @property
@@ -316,7 +315,7 @@ class Optimizer:
         try:
             told = np.atleast_2d(np.asarray(points, dtype=np.float64))
         except (TypeError, ValueError):
-            raise ValueError(f"`points` must be points of numbers, got {points!r}.") from None
+            raise ValueError(f"`points` must be points of numbers, got {shown(points)}.") from None
         if told.ndim != 2 or told.shape[1] != self._space.dimension:
             raise ValueError(f"`points` must have {self._space.dimension} coordinates, got shape {np.shape(points)}.")
         if not ((told >= self._space.lower) & (told <= self._space.upper)).all():
@@ -330,21 +329,21 @@ def _key(point: FloatArray) -> bytes:
 
 
 def _checked_values(values: Any, num_points: int) -> list[float]:
-    given = values if isinstance(values, Sequence | np.ndarray) and np.ndim(values) else [values]
+    given = values if is_several(values) else [values]
     if len(given) != num_points:
         raise ValueError(f"`values` must be one per point, got {len(given)} for {num_points} points.")
     try:
-        numbers = [math.inf if value is None else float(value) for value in given]
+        found = [math.inf if value is None else float(value) for value in given]
     except (TypeError, ValueError):
-        raise TypeError(f"`values` must be numbers, or None where an evaluation failed, got {values!r}.") from None
-    return [math.inf if number != number else number for number in numbers]
+        raise TypeError(f"`values` must be numbers, or None where an evaluation failed, got {shown(values)}.") from None
+    return [math.inf if number != number else number for number in found]
 
 
 def _checked_violations(violations: ArrayLike | None, num_points: int) -> list[float]:
     if violations is None:
         return [0.0] * num_points
-    amounts = np.atleast_1d(np.asarray(violations, dtype=np.float64))
+    amounts = np.atleast_1d(numbers("violations", violations))
     if amounts.shape != (num_points,) or not (amounts >= 0.0).all():
-        raise ValueError(f"`violations` must be one number of at least 0 per point, got {violations!r}.")
-    numbers: list[float] = amounts.tolist()
-    return numbers
+        raise ValueError(f"`violations` must be one number of at least 0 per point, got {shown(violations)}.")
+    listed: list[float] = amounts.tolist()
+    return listed

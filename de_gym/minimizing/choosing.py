@@ -34,8 +34,7 @@ class RandomPoints(Optimizer):
     def _start(self) -> None:
         self._runs["size"] = self._runs["max_evaluations"]
 
-    def _ask(self) -> Trials:
-        starts = self._next_starts()
+    def _ask(self, starts: IntArray) -> Trials:
         points = [
             rng.uniform(low, high, (count, self._dimension))
             for rng, low, high, count in zip(self._rngs, self._lower, self._upper, np.diff(starts), strict=True)
@@ -67,12 +66,12 @@ class Choice:
     def of(cls, method: str, controller: AnyController, population_size: int | None) -> Choice:
         """Return the choice of ``minimize``'s arguments, or say what is wrong with them."""
         if not isinstance(method, str):
-            raise TypeError(f"`method` must be a name, got {method!r}.")
+            raise TypeError(f"`method` must be a name, got {shown(method)}.")
         if method.lower() != LEARNED:
             name = method_name(method, LEARNED)
-            if controller != "default":
+            if not isinstance(controller, str) or controller != "default":
                 raise ValueError(
-                    f"`controller` goes with method {LEARNED!r}, got {controller!r} with method {method!r}."
+                    f"`controller` goes with method {LEARNED!r}, got {shown(controller)} with method {method!r}."
                 )
             return cls(name, None, population_size)
         chosen = find_controller(controller)
@@ -144,3 +143,13 @@ def resolved_budget(max_evaluations: Any, space: SearchSpace) -> int:
     if not is_number or max_evaluations % 1 != 0 or max_evaluations < 1:
         raise ValueError(f"`max_evaluations` must be a positive whole number, got {shown(max_evaluations)}.")
     return int(max_evaluations)
+
+
+def checked_rng(seed: Any) -> np.random.Generator:
+    """Return the generator that a seed stands for, or say in one sentence that it is none."""
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"`seed` must be what numpy.random.default_rng takes ({error}), got {shown(seed)}."
+        ) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 from de_gym.arrays import FloatArray
+from de_gym.checks import listed, shown
 
 EQUALITY_TOLERANCE = 1e-6
 """How far an equality may be missed."""
@@ -62,8 +63,8 @@ class Constraint:
         try:
             numbers = np.atleast_1d(np.asarray(self.fun(point.copy()), dtype=np.float64))
         except Exception as error:
-            shown = np.array2string(point, precision=6, threshold=20)
-            raise RuntimeError(f"{self.label} raised {error!r} at the point {shown}.") from error
+            where = np.array2string(point, precision=6, threshold=20)
+            raise RuntimeError(f"{self.label} raised {error!r} at the point {where}.") from error
         for limits in (self.lower, self.upper):
             if numbers.ndim != 1 or limits.size not in (1, numbers.size):
                 raise ValueError(f"{self.label} has {limits.size} bounds and returned shape {numbers.shape}.")
@@ -81,9 +82,8 @@ class Constraints:
 
     def __init__(self, constraints: ConstraintLike | Sequence[ConstraintLike], dimension: int) -> None:
         """Take scipy's constraint objects, one or several, or say which is none."""
-        if not isinstance(constraints, AnyConstraint | dict | Iterable):
-            raise TypeError(f"`constraints` must be one of scipy's constraints or several, got {constraints!r}.")
-        given = [constraints] if isinstance(constraints, AnyConstraint | dict) else list(constraints)
+        is_one = isinstance(constraints, AnyConstraint | dict)
+        given = [constraints] if is_one else listed("constraints", constraints, "scipy's constraints")
         self.members = [_read(number, constraint, dimension) for number, constraint in enumerate(given)]
 
     def __bool__(self) -> bool:
@@ -104,7 +104,7 @@ def _read(number: int, constraint: object, dimension: int) -> Constraint:
         constraint = _read_older_kind(label, constraint)
     if isinstance(constraint, NonlinearConstraint):
         if not callable(constraint.fun):
-            raise TypeError(f"{label} must have a callable `fun`, got {constraint.fun!r}.")
+            raise TypeError(f"{label} must have a callable `fun`, got {shown(constraint.fun)}.")
         fun = constraint.fun
     elif isinstance(constraint, LinearConstraint):
         matrix = _as_matrix(constraint.A)
@@ -116,7 +116,7 @@ def _read(number: int, constraint: object, dimension: int) -> Constraint:
     else:
         raise TypeError(
             "`constraints` must be scipy's NonlinearConstraint, LinearConstraint or Bounds, one or a list of them, "
-            f"got {constraint!r}."
+            f"got {shown(constraint)}."
         )
     if np.any(constraint.keep_feasible):
         raise ValueError(f"{label} must not ask for `keep_feasible`: infeasible points are part of the search.")

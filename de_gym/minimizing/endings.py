@@ -13,8 +13,8 @@ from scipy.optimize import OptimizeResult
 from de_gym.arrays import BoolArray, FloatArray
 from de_gym.minimizing.choosing import RandomPoints
 from de_gym.minimizing.constraints import INFEASIBLE, Constraints
+from de_gym.minimizing.evaluations import Tally
 from de_gym.minimizing.search_space import SearchSpace
-from de_gym.minimizing.tally import Tally
 from de_gym.optimizers import Optimizer, Progress
 
 Callback = Callable[..., object]

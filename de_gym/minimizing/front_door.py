@@ -19,7 +19,7 @@ from de_gym.arrays import FloatArray
 from de_gym.checks import LARGEST_SIZE, listed, optional_whole, real, shown, truth, whole
 from de_gym.controllers import Controller, ResidualRule
 from de_gym.minimizing.checkpoint import EvaluationLog
-from de_gym.minimizing.choosing import Choice, num_places, resolved_budget
+from de_gym.minimizing.choosing import Choice, checked_rng, num_places, resolved_budget
 from de_gym.minimizing.constraints import ConstraintLike, Constraints
 from de_gym.minimizing.display import ProgressBar, announced_compiling
 from de_gym.minimizing.endings import Callback, Endings, Limits, RunRecord
@@ -179,7 +179,7 @@ def minimize(
         None if max_time is None else real("max_time", max_time, 0.0),
         truth("disp", disp),
     )
-    rng = _checked_rng(seed)
+    rng = checked_rng(seed)
     with _as_function(fun, args, vectorized, workers) as function, announced_compiling():
         if checkpoint is None:
             return _run(plan, function, rng, None)
@@ -283,7 +283,7 @@ def _checked_limits(
     if callback is not None and not callable(callback):
         raise TypeError(f"`callback` must be callable, got {shown(callback)}.")
     return Limits(
-        target if target in (-math.inf, math.inf) else _optional_real("target", target),
+        target if isinstance(target, float) and math.isinf(target) else _optional_real("target", target),
         optional_whole("maxiter", maxiter, 0),
         real("tol", 0.0 if tol is None else tol, 0.0),
         real("atol", 0.0 if atol is None else atol, 0.0),
@@ -298,15 +298,6 @@ def _is_number_of_workers(workers: object) -> bool:
 
 def _optional_real(name: str, value: float | None) -> float | None:
     return None if value is None else real(name, value)
-
-
-def _checked_rng(seed: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"`seed` must be what numpy.random.default_rng takes ({error}), got {shown(seed)}."
-        ) from error
 
 
 @contextmanager

@@ -13,7 +13,9 @@ from optuna.trial import FrozenTrial, TrialState
 from optunahub.samplers import SimpleBaseSampler
 
 from de_gym.arrays import FloatArray
+from de_gym.checks import whole
 from de_gym.minimizing.ask_tell import Optimizer
+from de_gym.minimizing.choosing import checked_rng
 
 _ENDED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
@@ -40,7 +42,7 @@ class OptunaSampler(SimpleBaseSampler):
         seed: int | None = None,
     ) -> None:
         super().__init__(search_space, seed)
-        self._n_trials, self._method, self._rng = n_trials, method, np.random.default_rng(seed)
+        self._n_trials, self._method, self._rng = whole("n_trials", n_trials, 1), method, checked_rng(seed)
         self._lock = Lock()
         self._space: dict[str, BaseDistribution] = {}
 

@@ -7,6 +7,7 @@ from scipy.optimize import Bounds, NonlinearConstraint
 from scipy.optimize import minimize as minimize_locally
 
 from de_gym.arrays import FloatArray
+from de_gym.checks import shown
 from de_gym.minimizing.constraints import Constraint, Constraints
 from de_gym.minimizing.evaluations import Evaluations
 from de_gym.minimizing.search_space import SearchSpace
@@ -37,7 +38,7 @@ def polishing_method(polish: bool | str, constraints: Constraints) -> str | None
     if name is None or not isinstance(polish, str):
         raise ValueError(unknown_name_message("`polish` method", polish, _METHODS.values()))
     if constraints and name not in _CONSTRAINED_METHODS:
-        raise ValueError(f"`polish` must be one of {_CONSTRAINED_METHODS} with constraints, got {polish!r}.")
+        raise ValueError(f"`polish` must be one of {_CONSTRAINED_METHODS} with constraints, got {shown(polish)}.")
     return name
 
 

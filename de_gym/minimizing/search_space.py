@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import Bounds
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
+from de_gym.checks import shown
 
 BoundsLike: TypeAlias = Sequence[tuple[float, float]] | Bounds
 
@@ -56,6 +58,11 @@ class SearchSpace:
         _refuse_first(lower > upper, lower, upper, "must leave whole numbers where `integrality` asks for them")
         return cls(lower, upper, integral)
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether the optimiser's points are the user's."""
+        return len(self.free) == self.dimension and not self.integral.any()
+
     @property
     def dimension(self) -> int:
         """Number of coordinates D of the user's points."""
@@ -63,7 +70,7 @@ class SearchSpace:
 
     def to_user(self, points: FloatArray) -> FloatArray:
         """Return the user's points (P, D) of the optimiser's (P, d)."""
-        if len(self.free) == self.dimension and not self.integral.any():
+        if self.is_plain:
             return points
         complete = np.repeat(self.lower[None], len(points), axis=0)
         complete[:, self.free] = points
@@ -80,7 +87,7 @@ class SearchSpace:
         try:
             starts = np.atleast_2d(np.asarray(x0, dtype=np.float64))
         except (TypeError, ValueError):
-            raise ValueError(f"`x0` must be points of numbers, got {x0!r}.") from None
+            raise ValueError(f"`x0` must be points of numbers, got {shown(x0)}.") from None
         if starts.ndim != 2 or starts.shape[1] != self.dimension:
             raise ValueError(f"`x0` must be points of {self.dimension} coordinates, got shape {np.shape(x0)}.")
         starts = self.rounded(starts)
@@ -99,17 +106,21 @@ def _split_bounds(bounds: BoundsLike) -> tuple[FloatArray, FloatArray]:
     try:
         pairs = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"`bounds` must be (lower, upper) pairs of numbers, got {bounds!r}.") from error
+        raise ValueError(f"`bounds` must be (lower, upper) pairs of numbers, got {shown(bounds)}.") from error
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):
         raise ValueError(f"`bounds` must be one (lower, upper) pair per coordinate, got shape {pairs.shape}.")
     return np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
 
 
 def _checked_integrality(integrality: ArrayLike | None, dimension: int) -> BoolArray:
-    given = np.asarray(False if integrality is None else integrality)
+    try:
+        given = np.asarray(False if integrality is None else integrality)
+    except ValueError:  # lists of different lengths
+        given = np.empty(0)
     if given.dtype.kind not in "biu" or given.shape not in ((), (dimension,)):
         raise ValueError(
-            f"`integrality` must be True or False, or one of them per coordinate ({dimension}), got {integrality!r}."
+            f"`integrality` must be True or False, or one of them per coordinate ({dimension}), "
+            f"got {shown(integrality)}."
         )
     return np.broadcast_to(given.astype(np.bool_), (dimension,)).copy()
 

@@ -2,8 +2,7 @@
 
 from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
 from de_gym.optimizers.adaptive_jso import AdaptiveJSO
-from de_gym.optimizers.base import GenerationParameters, Optimizer
-from de_gym.optimizers.controlled import ControlledOptimizer
+from de_gym.optimizers.base import ControlledOptimizer, GenerationParameters, Optimizer
 from de_gym.optimizers.controlled_de import ControlledDE, process_settings
 from de_gym.optimizers.controlling import find_controller, is_model, make_controlled_optimizer
 from de_gym.optimizers.hses import HSES, HSESSettings

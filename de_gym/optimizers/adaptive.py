@@ -17,8 +17,8 @@ from de_gym.evolution import draw_keys, two_population
 from de_gym.evolution.populations import Trials
 from de_gym.evolution.residuals import PARAMETERS, set_parameters
 from de_gym.evolution.run_arrays import take_runs
-from de_gym.evolution.top_and_front import MAIN, TOP, find_starts
 from de_gym.machine.streams import KeyArray
+from de_gym.machine.top_and_front import MAIN, TOP, find_starts
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.problems import Problem, ProblemBatch
 from de_gym.problems.budgets import ZERO_ERROR
@@ -70,12 +70,12 @@ class AdaptiveDE(Optimizer):
             self._runs["size"] = initial_sizes(self._dimension, budgets, residuals)
         self._state: two_population.TwoPopulations | None = None
         self._parameters = np.zeros(self.num_runs, PARAMETERS)
+        self._residuals = np.zeros((self.num_runs, len(CONTROL_NAMES)))
         if self.controller is not None and hasattr(self.controller, "reset"):
             self.controller.reset(self._rngs)
 
-    def _ask(self) -> Trials:
+    def _ask(self, starts: IntArray) -> Trials:
         if self._state is None:
-            starts = self._next_starts()
             points = np.empty((starts[-1], self._dimension))
             for run, rng in enumerate(self._rngs):
                 rows = points[starts[run] : starts[run + 1]]
@@ -91,15 +91,18 @@ class AdaptiveDE(Optimizer):
 
     def _set_parameters(self, state: two_population.TwoPopulations, begin: IntArray) -> None:
         """Choose the parameters of the runs that begin a generation."""
-        residuals = np.zeros((self.num_runs, len(CONTROL_NAMES)))
+        residuals = np.zeros((len(state.runs), len(CONTROL_NAMES)))
         if self.controller is not None:
             bounds = self._lower, self._upper
             features = two_population.observe(state, *bounds)
-            seen = observe(self._observation, features, state, *bounds)[begin]
+            if self._observation != FEATURE_NAMES:
+                features = observe(self._observation, features, state, *bounds)
+            seen = features[begin]
             # Runs come to the ends of their generations at different times, which only a memory has to know.
             chosen = self.controller(seen, begin) if self._remembers else self.controller(seen)
             residuals[begin] = check_actions(chosen, np.empty((len(begin), len(CONTROL_NAMES))), -1.0)
         self._parameters[begin] = set_parameters(state.runs, residuals)[begin]
+        self._residuals[begin] = residuals[begin]
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:
         if self._state is None:
@@ -114,21 +117,29 @@ class AdaptiveDE(Optimizer):
     def _keep(self, runs: IntArray) -> None:
         if self.controller is not None and hasattr(self.controller, "keep"):
             self.controller.keep(runs)
-        self._parameters = self._parameters[runs]
+        self._parameters, self._residuals = self._parameters[runs], self._residuals[runs]
         if self._state is not None:
             self._state = take_runs(self._state, runs)
 
     @property
-    def last_parameters(self) -> GenerationParameters | None:
-        """Mean F and CR of the last generation, one for the whole population; None before there is one."""
+    def mean_parameters(self) -> FloatArray | None:
+        """Mean F and CR that the last generation was drawn around, shape (R, 2); None before there is one."""
         if self._state is None or not self._state.runs["generation"].any():
             return None
         rates = self._state.memory[:, MAIN].mean(axis=1) + self._parameters["crossover_shift"]
-        return GenerationParameters(
-            np.clip(self._parameters["mean_scale_factor"], 0.0, 1.0)[:, None],
-            np.clip(rates, 0.0, 1.0)[:, None],
-            self._state.runs["best_fitness"][:, None].copy(),
-        )
+        means: FloatArray = np.clip(np.stack([self._parameters["mean_scale_factor"], rates], axis=1), 0.0, 1.0)
+        return means
+
+    @property
+    def last_parameters(self) -> GenerationParameters | None:
+        """Mean F and CR of the last generation, one for the whole population; None before there is one."""
+        means = self.mean_parameters
+        if self._state is None or means is None:
+            return None
+        fitness = self._state.runs["best_fitness"][:, None].copy()
+        is_adjusted = self.controller is not None
+        residuals = dict(zip(CONTROL_NAMES, self._residuals.T.copy(), strict=True)) if is_adjusted else {}
+        return GenerationParameters(means[:, :1], means[:, 1:], fitness, residuals)
 
     @property
     def population(self) -> tuple[FloatArray, FloatArray] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
@@ -13,7 +15,7 @@ from de_gym.envs.adaptive_process import join_features
 from de_gym.envs.success_history_shell import SuccessHistoryShell, run_views
 from de_gym.evolution.history_features import begin_progress, note_progress, observe
 from de_gym.evolution.populations import Trials
-from de_gym.optimizers.controlled import ControlledOptimizer
+from de_gym.optimizers.base import ControlledOptimizer, GenerationParameters
 
 _FEATURES, _CONTROLS = SuccessHistoryShell.features, SuccessHistoryShell.controls
 
@@ -42,10 +44,10 @@ class AdaptiveJSO(ControlledOptimizer):
         if hasattr(self.residual_controller, "reset"):
             self.residual_controller.reset(self._rngs)
 
-    def _ask(self) -> Trials:
+    def _ask(self, starts: IntArray) -> Trials:
         if self._has_population:
             self.controller.set_residuals(self._choose_residuals())
-        return super()._ask()
+        return super()._ask(starts)
 
     def _choose_residuals(self) -> FloatArray:
         """Return what the controller wants of the runs that go on, and zeros for the others."""
@@ -59,6 +61,13 @@ class AdaptiveJSO(ControlledOptimizer):
             chosen = self.residual_controller(seen, begin) if self._remembers else self.residual_controller(seen)
             residuals[begin] = check_actions(chosen, np.empty((len(begin), len(_CONTROLS))), -1.0)
         return residuals
+
+    @property
+    def last_parameters(self) -> GenerationParameters | None:
+        """Control parameters of the last generation told, and what they were adjusted by."""
+        last = super().last_parameters
+        residuals = dict(zip(_CONTROLS, self.controller.residuals.T, strict=True))
+        return None if last is None else replace(last, residuals=residuals)
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:
         super()._tell(trials, values)

@@ -1,18 +1,25 @@
-"""Optimizer: the public ask / tell over R independent runs that every method shares."""
+"""Optimizer: ask and tell over R independent runs; and what most methods are, a shell with a controller."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
-from de_gym.checks import listed, numbers, whole
-from de_gym.evolution.populations import RUN, RunRecords, Trials
+from de_gym.checks import is_several, listed, numbers, whole
+from de_gym.controllers.parameter_rule import ParameterRule
+from de_gym.evolution import draw_uniforms
+from de_gym.evolution.populations import RUN, Population, RunRecords, Trials
+from de_gym.evolution.run_arrays import take_runs
+from de_gym.evolution.shell import Parameters, Shell, View
 from de_gym.machine.compiling import compiled
+from de_gym.machine.draws import DrawLayout, GenerationDraws
 from de_gym.problems.budgets import BudgetTooSmall
 
 
@@ -24,11 +31,13 @@ class GenerationParameters:
         scale_factors: F of each individual, shape (R, N).
         crossover_rates: CR of each individual, shape (R, N).
         parent_fitness: Fitness of the individual each trial competed with, shape (R, N).
+        residuals: What a controller adjusted the method's own rules by, each control by its name, shape (R,).
     """
 
     scale_factors: FloatArray
     crossover_rates: FloatArray
     parent_fitness: FloatArray
+    residuals: Mapping[str, FloatArray] = field(default_factory=dict)
 
 
 class Optimizer(ABC):
@@ -53,11 +62,13 @@ class Optimizer(ABC):
         name: What tables and messages call the method.
         settings: Its constants, a frozen dataclass.
         takes_other_points: Whether it learns from points that are put in place of those it asked for.
+        has_ended: Whether each run wants no more points or could not pay for them, shape (R,).
     """
 
     name: str
     settings: object
     takes_other_points: bool = True
+    has_ended: BoolArray
 
     def start(
         self, lower: FloatArray, upper: FloatArray, rngs: Sequence[np.random.Generator], max_evaluations: int | IntArray
@@ -86,13 +97,16 @@ class Optimizer(ABC):
                 f"`max_evaluations` must be at least {self._runs['size'].max()}, the size of the first population of "
                 f"{self.name} in {self._dimension} dimensions, got {max_evaluations}."
             )
+        self.has_ended = np.zeros(num_runs, np.bool_)
 
     def ask(self) -> Trials:
         """Return the points that the runs want to have evaluated next."""
         self._check_started()
         if self._asked is not None:
             raise RuntimeError("`ask` was called twice: `tell` the values of the last trials first.")
-        self._asked = self._ask()
+        starts = np.empty(len(self._runs) + 1, np.int64)
+        _count_points(self._runs, starts)
+        self._asked = self._ask(starts)
         return self._asked
 
     def tell(self, values: ArrayLike) -> None:
@@ -101,12 +115,15 @@ class Optimizer(ABC):
         if self._asked is None:
             raise RuntimeError("`tell` was called before `ask`.")
         trials = self._asked
-        checked = np.array(numbers("values", values))
+        is_plain = type(values) is np.ndarray and values.dtype == np.float64
+        checked = np.array(values if is_plain else numbers("values", values))
         if checked.shape != (len(trials.points),):
             raise ValueError(f"`values` must have shape {(len(trials.points),)}, got {checked.shape}.")
         self._asked = None
         _note_values(self._runs, self._best_position, trials.points, trials.starts, checked)
         self._tell(trials, checked)
+        sizes, spent = self._runs["size"], self._runs["evaluations"]
+        self.has_ended = (sizes == 0) | (spent + sizes > self._runs["max_evaluations"])
 
     def keep(self, runs: IntArray) -> None:
         """Go on with the given runs only, in the given order; call it between ``tell`` and ``ask``."""
@@ -116,6 +133,7 @@ class Optimizer(ABC):
         self._lower, self._upper = self._lower[runs], self._upper[runs]
         self._rngs = [self._rngs[run] for run in runs]
         self._runs, self._best_position = self._runs[runs], self._best_position[runs]
+        self.has_ended = self.has_ended[runs]
         self._keep(runs)
 
     def close(self) -> None:
@@ -148,12 +166,6 @@ class Optimizer(ABC):
         return self._best_position
 
     @property
-    def has_ended(self) -> BoolArray:
-        """Whether each run's next generation would exceed its budget, shape (R,)."""
-        ended: BoolArray = self._runs["evaluations"] + self._runs["size"] > self._runs["max_evaluations"]
-        return ended
-
-    @property
     def last_parameters(self) -> GenerationParameters | None:
         """Control parameters of the last generation told; None where the method has none yet or none at all."""
         return None
@@ -179,8 +191,8 @@ class Optimizer(ABC):
         """Set up the method's own state and ``_runs["size"]``."""
 
     @abstractmethod
-    def _ask(self) -> Trials:
-        """Return the next points."""
+    def _ask(self, starts: IntArray) -> Trials:
+        """Return the next points, as many of each run as ``starts`` (R + 1,) says: none where it has ended."""
 
     @abstractmethod
     def _tell(self, trials: Trials, values: FloatArray) -> None:
@@ -190,15 +202,100 @@ class Optimizer(ABC):
     def _keep(self, runs: IntArray) -> None:
         """Reduce the method's own state to the given runs."""
 
-    def _next_starts(self) -> IntArray:
-        """Return ``starts`` of the next trials: as many points as a run has individuals, none where it has ended."""
-        starts = np.empty(len(self._runs) + 1, np.int64)
-        _count_points(self._runs, starts)
-        return starts
-
     def _check_started(self) -> None:
         if not hasattr(self, "_runs"):
             raise RuntimeError(f"Call `start` before using {self.name}.")
+
+
+Recipe = Callable[[Any, int], tuple[Shell, ParameterRule]]
+"""What makes a shell and a controller of settings and a number of coordinates."""
+
+
+class ControlledOptimizer(Optimizer):
+    """R runs of a shell whose parameters a controller sets.
+
+    >>> from de_gym.controllers.bimodal import Bimodal
+    >>> from de_gym.evolution.current_to_pbest import CurrentToPbest
+    >>> optimizer = ControlledOptimizer("own", lambda settings, dimension: (CurrentToPbest(5 * dimension), Bimodal()))
+    >>> optimizer.start(-np.ones((2, 3)), np.ones((2, 3)), [np.random.default_rng(seed) for seed in (0, 1)], 600)
+    >>> while not optimizer.has_ended.all():
+    ...     optimizer.tell((optimizer.ask().points ** 2).sum(axis=1))
+    >>> bool((optimizer.best_fitness < 0.01).all())
+    True
+    """
+
+    shell: Shell
+    controller: ParameterRule
+
+    def __init__(self, name: str, recipe: Recipe, settings: object = None) -> None:
+        self.name, self.settings = name, settings
+        self._recipe = recipe
+
+    def _start(self) -> None:
+        self.shell, self.controller = self._recipe(self.settings, self._dimension)
+        self._state: Population = self.shell.start(self._runs, self._dimension)
+        self.controller.reset(self._state)
+        layout = DrawLayout(
+            self.controller.num_uniforms, *self.shell.num_uniforms(self._dimension), self.controller.num_normals
+        )
+        self._draws = GenerationDraws(self._rngs, self._state.capacity, layout)
+        self._has_population = False
+        self._parameters: Parameters | None = None
+
+    def _ask(self, starts: IntArray) -> Trials:
+        if not self._has_population:
+            uniforms = draw_uniforms(self._rngs, self._state.capacity, self._dimension)
+            lower, upper = self._lower[:, None, :], self._upper[:, None, :]
+            return Trials((lower + uniforms * (upper - lower)).reshape(-1, self._dimension), starts)
+        self._draws.draw(starts)
+        self._parameters = self.controller(View(self._state, self._draws))
+        return self.shell.breed(self._state, self._parameters, self._draws, self._lower, self._upper)
+
+    def _tell(self, trials: Trials, values: FloatArray) -> None:
+        if self._parameters is None:
+            self.shell.settle(self._state, trials, values)
+            self._has_population = True
+            return
+        self.controller.learn(self.shell.select(self._state, self._parameters, self._draws, trials, values))
+
+    def _keep(self, runs: IntArray) -> None:
+        self._state = take_runs(self._state, runs)._replace(runs=self._runs)
+        self._draws.keep(runs)
+        self.controller.keep(runs)
+        if self._parameters is not None:
+            self._parameters = self.controller.parameters
+
+    @property
+    def last_parameters(self) -> GenerationParameters | None:
+        """Control parameters of the last generation told; None while only the initial population has been."""
+        if self._parameters is None:
+            return None
+        sizes = np.diff(self._draws.starts)
+        factors, rates = self._parameters.scale_factors, self._parameters.crossover_rates
+        fitness = _live(self._state.parent_fitness, sizes, np.nan)
+        return GenerationParameters(_live(factors, sizes, np.nan), _live(rates, sizes, np.nan), fitness)
+
+    @property
+    def mean_parameters(self) -> FloatArray | None:
+        """Mean F and CR of the last generation told, shape (R, 2)."""
+        if self._parameters is None:
+            return None
+        factors, rates = self._parameters.scale_factors, self._parameters.crossover_rates
+        means, starts = np.empty((self.num_runs, 2)), self._draws.starts.tolist()
+        for run, (begin, end) in enumerate(pairwise(starts)):
+            size = end - begin
+            # Sums and quotients, because ``np.mean`` costs more than both.
+            means[run, 0] = np.add.reduce(factors[run, :size]) / size if size else np.nan
+            means[run, 1] = np.add.reduce(rates[run, :size]) / size if size else np.nan
+        return means
+
+    @property
+    def population(self) -> tuple[FloatArray, FloatArray] | None:
+        """Current positions (R, N, D) and fitness (R, N); None before the initial population is told."""
+        if not self._has_population:
+            return None
+        sizes = self._runs["size"]
+        return _live(self._state.positions, sizes, np.nan), _live(self._state.fitness, sizes, np.inf)
 
 
 @compiled
@@ -236,7 +333,7 @@ def _note_values(
 
 def _checked_budgets(max_evaluations: object, num_runs: int) -> IntArray | int:
     """Return one budget, or one per run."""
-    if np.ndim(max_evaluations) == 0:  # type: ignore[arg-type]  # any object
+    if not is_several(max_evaluations):
         return whole("max_evaluations", max_evaluations, 1)
     budgets = [whole("max_evaluations", entry, 1) for entry in listed("max_evaluations", max_evaluations, "numbers")]
     if len(budgets) != num_runs:
@@ -253,3 +350,12 @@ def _checked_boxes(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, Fl
     if not (low < high).all():
         raise ValueError("Every lower bound must be below its upper bound.")
     return low, high
+
+
+def _live(array: FloatArray, sizes: IntArray, missing: float) -> FloatArray:
+    """Return a copy of the rows in use, shape (R, N, ...), filled up where a run has fewer than the largest."""
+    size = int(sizes.max(initial=0))
+    live = array[:, :size].copy()
+    if (sizes < size).any():
+        live[np.arange(size) >= sizes[:, None]] = missing
+    return live

@@ -9,8 +9,8 @@ import numpy as np
 
 from de_gym.arrays import FloatArray
 from de_gym.evolution.eigenvectors import rotate_rows
-from de_gym.evolution.jacobi import find_eigenvectors
 from de_gym.machine.compiling import compiled
+from de_gym.machine.jacobi import find_eigenvectors
 from de_gym.machine.ordering import rank_by_fitness
 
 # Far beyond any box; without it a flat objective would let the step size grow until points are not numbers.

@@ -15,6 +15,7 @@ from de_gym.envs import parameter_process as process
 from de_gym.envs.actions import check_actions
 from de_gym.envs.settings import POLICY_SETTINGS, EnvSettings
 from de_gym.envs.state import RunState, ranked_positions
+from de_gym.envs.stepping import breed_runs, select_runs
 from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.evolution.populations import Trials
 from de_gym.evolution.run_arrays import take_runs
@@ -55,7 +56,7 @@ class ControlledDE(Optimizer):
         self.controller.reset(self._rngs)
         self._runs["size"] = self._process.capacity
 
-    def _ask(self) -> Trials:
+    def _ask(self, starts: IntArray) -> Trials:
         if self._state is None:
             size = self._process.capacity
             uniforms = draw_uniforms(self._rngs, size, self._dimension)
@@ -65,7 +66,7 @@ class ControlledDE(Optimizer):
         check_actions(self.controller(observations), self._actions)
         expand, capacity = self._process.action_map.expand, self._process.capacity
         self._parameters = expand(self._actions, self._state.runs, capacity)
-        return Trials(*process.breed(self._state, self._parameters, self._process, self._lower, self._upper))
+        return Trials(*breed_runs(self._state, self._parameters, self._lower, self._upper, self._process.codes))
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:
         if self._state is None:
@@ -76,7 +77,7 @@ class ControlledDE(Optimizer):
             return
         factors, rates = np.split(self._parameters.copy(), 2, axis=1)
         self._last_parameters = GenerationParameters(factors, rates, self._state.fitness.copy())
-        process.select(self._state, trials.starts, trials.points, values, self._process)
+        select_runs(self._state, trials.starts, trials.points, values, self._process.codes)
         self._runs["size"] = self._state.runs["size"]
 
     def _keep(self, runs: IntArray) -> None:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from de_gym.checks import shown
 from de_gym.controllers import (
     DEFAULT,
     Controller,
@@ -120,7 +121,9 @@ def _load_model(name: str, trust: bool) -> PolicyController:
         )
     match = _MODEL.fullmatch(name)
     if match is None:
-        raise ValueError(f"A saved model needs its algorithm's name in front, as in 'PPO:model.zip', got {name!r}.")
+        raise ValueError(
+            f"A saved model needs its algorithm's name in front, as in 'PPO:model.zip', got {shown(name)}."
+        )
     algorithm, path = match.groups()
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path!r} is not a file that a model was saved in.")

@@ -120,8 +120,8 @@ class HSES(Optimizer):
     def _keep(self, runs: IntArray) -> None:
         self._state = take_runs(self._state, runs)
 
-    def _ask(self) -> Trials:
-        starts, samplers = self._next_starts(), self._samplers()
+    def _ask(self, starts: IntArray) -> Trials:
+        samplers = self._samplers()
         self._numbers, fresh = self._draw(samplers, starts)
         self._points = sample_generation(
             samplers, starts, self._numbers, fresh, self._state, self.settings.shrink_factor, _BOUND

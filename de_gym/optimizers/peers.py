@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from de_gym.arrays import BoolArray, FloatArray, IntArray
+from de_gym.arrays import FloatArray, IntArray
 from de_gym.evolution.populations import Trials
 from de_gym.optimizers.base import Optimizer
 
@@ -62,8 +62,7 @@ class PeerOptimizer(Optimizer):
         self._wanted = [next(conversation) for conversation in self._conversations]
         self._runs["size"] = [min(len(points), budget) for points, budget in zip(self._wanted, budgets, strict=True)]
 
-    def _ask(self) -> Trials:
-        starts = self._next_starts()
+    def _ask(self, starts: IntArray) -> Trials:
         points = np.empty((starts[-1], self._dimension))
         for run, wanted in enumerate(self._wanted):
             within = wanted[: starts[run + 1] - starts[run]]
@@ -97,12 +96,6 @@ class PeerOptimizer(Optimizer):
         """End the packages' own runs."""
         for conversation in self._conversations:
             conversation.close()
-
-    @property
-    def has_ended(self) -> BoolArray:
-        """Whether each run's budget is spent or its package has had enough, shape (R,)."""
-        ended: BoolArray = self._runs["size"] == 0
-        return ended
 
 
 def import_peer(package: str, method: str) -> ModuleType:

@@ -12,8 +12,7 @@ from de_gym.checks import shown
 from de_gym.controllers.jso import JSOSettings, make_jso
 from de_gym.optimizers import recipes
 from de_gym.optimizers.adaptive import AdaptiveDE, AdaptiveDESettings
-from de_gym.optimizers.base import Optimizer
-from de_gym.optimizers.controlled import ControlledOptimizer, Recipe
+from de_gym.optimizers.base import ControlledOptimizer, Optimizer, Recipe
 from de_gym.optimizers.hses import HSES, HSESSettings
 from de_gym.optimizers.peers import PeerOptimizer, PeerSettings
 from de_gym.registry import unknown_name_message

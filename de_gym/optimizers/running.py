@@ -62,12 +62,15 @@ def advance(
         first_points: Points (K, D) to put in place of the first ones that the first run asks for.
     """
     runs, generation = np.arange(len(problems)), 0
+    evaluator = problems.problems[0].evaluator
+    # A single function of the user's needs nothing of what brings the points of several runs in order.
+    lone = evaluator if len(problems) == 1 and not isinstance(evaluator, ProgramEvaluator) else None
     while len(runs):
         trials = optimizer.ask()
         if first_points is not None and generation == 0:
             given = first_points[: trials.starts[1]]
             trials.points[: len(given)] = given
-        values = _evaluate(problems, trials)
+        values = lone(trials.points) if lone else problems.evaluate_ragged(trials.points, trials.starts)
         optimizer.tell(values)
         progress = Progress(optimizer, problems, runs, generation, trials, values, optimizer.has_ended)
         for observer in observers:
@@ -80,15 +83,6 @@ def advance(
             runs, problems = runs[going_on], problems.take(going_on)
             if len(runs):
                 optimizer.keep(going_on)
-
-
-def _evaluate(problems: ProblemBatch, trials: Trials) -> FloatArray:
-    """Return the values (T,) of trials."""
-    evaluator = problems.problems[0].evaluator
-    if len(problems) == 1 and len(trials.points) and not isinstance(evaluator, ProgramEvaluator):
-        # A single function of the user's needs nothing of what brings the points of several runs in order.
-        return evaluator(trials.points)
-    return problems.evaluate_ragged(trials.points, trials.starts)
 
 
 @dataclass(frozen=True)

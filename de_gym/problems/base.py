@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import FloatArray
-from de_gym.checks import LARGEST_SIZE, numbers, real, truth, whole
-from de_gym.machine.kernel import are_finite
-from de_gym.problems.compiled import ProgramEvaluator, as_kernel_array
+from de_gym.checks import LARGEST_SIZE, numbers, real, shown, truth, whole
+from de_gym.machine.kernel import are_finite, evaluate_finite
+from de_gym.problems.compiled import FLOAT64, ProgramEvaluator, as_kernel_array
 from de_gym.problems.programs import ProgramArrays
 from de_gym.problems.user_functions import Evaluator, PointFunction, VectorFunction
 
@@ -53,7 +54,7 @@ class Problem:
         self.optimal_position = None if optimal_position is None else _frozen(optimal_position)
         self.evaluator = evaluator
 
-    @property
+    @cached_property
     def program(self) -> ProgramArrays | None:
         """The function as the kernel reads it; None for a Python function."""
         return self.evaluator.arrays if isinstance(self.evaluator, ProgramEvaluator) else None
@@ -95,6 +96,8 @@ class Problem:
         """
         if not callable(fun):
             raise TypeError(f"`fun` must be callable, got {type(fun).__name__}.")
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"`name` must be a string, got {shown(name)}.")
         label = name or str(getattr(fun, "__name__", type(fun).__name__))
         lower_bounds, upper_bounds = _broadcast_bounds(lower, upper, dimension)
         evaluator: Evaluator = (
@@ -105,23 +108,32 @@ class Problem:
     def evaluate(self, points: ArrayLike) -> FloatArray:
         """Return the values of ``points``, shape (..., D), as an array of shape (...)."""
         # For few points the steps around the kernel cost as much as the kernel, so none is taken without need.
-        is_plain = type(points) is np.ndarray and points.dtype == np.float64
-        array: FloatArray = points if is_plain else numbers("points", points)  # type: ignore[assignment]
-        shape = array.shape
-        if not shape or shape[-1] != self.dimension:
-            raise ValueError(
-                f"Points of problem {self.name!r} must have {self.dimension} coordinates in their last axis, "
-                f"got shape {shape}."
-            )
-        is_flat = len(shape) == 2
-        rows = as_kernel_array(array if is_flat else array.reshape(-1, self.dimension))
-        if isinstance(self.evaluator, ProgramEvaluator):
-            values = self.evaluator.evaluate_finite(rows)
-        else:
-            values = self.evaluator(rows) if are_finite(rows) else None
-        if values is None:
-            raise ValueError(f"Points of problem {self.name!r} must be finite, got NaN or infinity.")
-        return values if is_flat else values.reshape(shape[:-1])
+        if type(points) is not np.ndarray or points.dtype is not FLOAT64 or points.ndim != 2 or not points.flags.carray:
+            return self._evaluate_any(points)
+        count, dimension = points.shape
+        if dimension != self.dimension:
+            raise self._wrong_shape(points.shape)
+        if self.program is not None:
+            instructions, data = self.program
+            values = np.empty(count)
+            if evaluate_finite(points, instructions, data, values):
+                return values
+        elif are_finite(points):
+            return self.function(points)
+        raise ValueError(f"Points of problem {self.name!r} must be finite, got NaN or infinity.")
+
+    def _evaluate_any(self, points: ArrayLike) -> FloatArray:
+        """Return the values of points in whatever form, of any number of axes."""
+        array = numbers("points", points)
+        if array.ndim == 0 or array.shape[-1] != self.dimension:
+            raise self._wrong_shape(array.shape)
+        return self.evaluate(as_kernel_array(array.reshape(-1, self.dimension))).reshape(array.shape[:-1])
+
+    def _wrong_shape(self, shape: tuple[int, ...]) -> ValueError:
+        return ValueError(
+            f"Points of problem {self.name!r} must have {self.dimension} coordinates in their last axis, "
+            f"got shape {shape}."
+        )
 
     def __repr__(self) -> str:
         return f"Problem({self.name!r}, dimension={self.dimension}, optimum={self.optimum})"

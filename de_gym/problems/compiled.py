@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from de_gym.arrays import FloatArray
-from de_gym.machine.kernel import evaluate_finite
 from de_gym.problems.programs import Program, ProgramArrays
 
 FLOAT64 = np.dtype(np.float64)
@@ -24,15 +23,6 @@ class ProgramEvaluator:
     def arrays(self) -> ProgramArrays:
         """The program as the kernel reads it."""
         return self._write_program().arrays()
-
-    def evaluate_finite(self, points: FloatArray) -> FloatArray | None:
-        """Return the values (P,) of points (P, D), which must be as ``as_kernel_array`` returns them; NaN as +inf.
-
-        None where a coordinate is infinite or not a number.
-        """
-        values = np.empty(len(points))
-        instructions, data = self.arrays
-        return values if evaluate_finite(points, instructions, data, values) else None
 
 
 def as_kernel_array(points: FloatArray) -> FloatArray:

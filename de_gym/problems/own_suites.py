@@ -10,6 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from de_gym.checks import listed, shown, whole
 from de_gym.own_code import import_attribute, is_attribute
 from de_gym.problems.base import Problem
 from de_gym.registry import unknown_name_message
@@ -43,7 +46,7 @@ class OwnSuite:
 
     def __getitem__(self, number: int) -> Problem:
         """Return the problem at this position of the user's collection."""
-        if number not in self._problems:
+        if not isinstance(number, int | np.integer) or number not in self._problems:
             raise ValueError(unknown_name_message(f"position in suite {self.name}", number, self.numbers))
         return self._problems[number]
 
@@ -58,8 +61,8 @@ def register_suite(name: str, problems: Iterable[Problem]) -> str:
     >>> register_suite("bowls", bowls)
     'bowls'
     """
-    if not _NAME.fullmatch(name) or name in _TAKEN:
-        raise ValueError(f"`name` must be a word other than {', '.join(_TAKEN)}, got {name!r}.")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _TAKEN:
+        raise ValueError(f"`name` must be a word other than {', '.join(_TAKEN)}, got {shown(name)}.")
     REGISTERED[name] = _checked_problems(name, problems)
     return name
 
@@ -72,25 +75,28 @@ def own_suite(name: str, dimension: int, functions: Iterable[int] | None = None)
         dimension: Number of coordinates; problems of other dimensions are left out.
         functions: Positions of the wanted problems in the collection; all of that dimension by default.
     """
+    dimension = whole("dimension", dimension, 1)
     fitting = {
         position: problem for position, problem in enumerate(find_problems(name)) if problem.dimension == dimension
     }
-    wanted = list(fitting) if functions is None else list(functions)
+    wanted = list(fitting) if functions is None else listed("functions", functions, "positions")
     for position in wanted:
-        if position not in fitting:
+        if type(position) is bool or not isinstance(position, int | np.integer) or position not in fitting:
             kind = f"position in suite {name!r} of a problem with {dimension} coordinates"
             raise ValueError(unknown_name_message(kind, position, fitting))
     if not wanted:
         raise ValueError(
-            f"Suite {name!r} has no problems of dimension {dimension!r}; it has: {_listed(own_dimensions(name))}."
+            f"Suite {name!r} has no problems of dimension {dimension}; it has: {_listed(own_dimensions(name))}."
         )
     if len(set(wanted)) < len(wanted):
         raise ValueError(f"Every problem of a suite may be listed once, got {wanted}.")
     return OwnSuite(name, dimension, {int(position): fitting[position] for position in wanted})
 
 
-def is_own(name: str) -> bool:
+def is_own(name: object) -> bool:
     """Return whether a suite's name is one of the user's own."""
+    if not isinstance(name, str):
+        return False
     return name in REGISTERED or (is_attribute(name) and name.partition(":")[0] not in _TAKEN)
 
 

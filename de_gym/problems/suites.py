@@ -68,14 +68,14 @@ def _find_table(name: str, seed: int | None = None) -> SuiteTable:
     if base != RANDOM:
         name = known_name("suite", name, [*SUITES, RANDOM, *REGISTERED], "MODULE:ATTRIBUTE")
         if seed is not None:
-            raise ValueError(f"Suite {name!r} is fixed and takes no `seed`, got {seed!r}.")
+            raise ValueError(f"Suite {name!r} is fixed and takes no `seed`, got {shown(seed)}.")
         return SUITES[name]
     if colon and not (written.isdecimal() and len(written) < 19):
         raise ValueError(f"The seed in the name of suite {name!r} must be an integer of at least 0.")
     if seed is not None:
         seed = whole("seed", seed, 0)
     if colon and seed is not None and int(written) != seed:
-        raise ValueError(f"`seed` must be the one in the name of suite {name!r}, got {seed!r}.")
+        raise ValueError(f"`seed` must be the one in the name of suite {name!r}, got {shown(seed)}.")
     return random_suite.table(int(written) if colon else int(seed or 0))
 
 
@@ -144,7 +144,7 @@ def make_suite(
     """
     if is_own(name):
         if seed is not None:
-            raise ValueError(f"The suite {name!r} of your own takes no `seed`, got {seed!r}.")
+            raise ValueError(f"The suite {name!r} of your own takes no `seed`, got {shown(seed)}.")
         return own_suite(name, dimension, functions)
     table = _find_table(name, seed)
     dimension = whole("dimension", dimension, 1, LARGEST_SIZE)
@@ -174,7 +174,9 @@ def official_number(suite: str, paper_number: int) -> int:
     """
     numbers = _find_table(suite).default_numbers
     if not (_is_integer(paper_number) and 1 <= paper_number <= len(numbers)):
-        raise ValueError(f"The paper's numbers of suite {suite!r} run from 1 to {len(numbers)}, got {paper_number!r}.")
+        raise ValueError(
+            f"The paper's numbers of suite {suite!r} run from 1 to {len(numbers)}, got {shown(paper_number)}."
+        )
     return numbers[int(paper_number) - 1]
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import tyro
 
 from agents import evolution_training
 from agents.evolution_strategy import EvolutionStrategy, Stage, draw_tasks, run_tasks, win_shares
 from agents.evolution_training import REGIMES, EvolutionConfig, Regime, train_residual_controller
+from agents.interruptions import TrainingStopped
 from de_gym.controllers import load
 from de_gym.controllers.residual import ResidualController, num_numbers
 from de_gym.optimizers.adaptive import CONTROL_NAMES, FEATURE_NAMES
@@ -100,8 +103,45 @@ def test_whole_training_exports_a_controller_and_resumes(tmp_path, monkeypatch):
     (folder / "controller.safetensors").unlink()
     train_residual_controller(config)
     assert (folder / "controller.safetensors").read_bytes() == before
-    with pytest.raises(ValueError, match="a training with seed 1, got `seed` 2"):
-        train_residual_controller(EvolutionConfig(seed=2, resume=str(folder)))
+
+
+def test_a_training_goes_on_with_its_own_settings_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(evolution_training, "REGIMES", {"one": Regime(0.0, 0.0, SMALL, num_candidates=4)})
+    config = EvolutionConfig(seed=1, generations=1, output=str(tmp_path))
+    folder = train_residual_controller(config)
+    for change, message in (
+        ({"seed": 2}, "another `seed`: 1, got 2"),
+        ({"step_size": 0.2}, r"another `step_size`: 0\.1, got 0\.2"),
+        ({"only_constants": True}, r"another `free`: \["),
+        ({"generations": 0}, "`generations` must be at least the 1 of .*, got 0"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            train_residual_controller(replace(config, resume=str(folder), **change))
+
+
+def test_a_stopped_training_names_the_command_that_resumes_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(evolution_training, "REGIMES", {"one": Regime(0.0, 0.0, SMALL, num_candidates=4)})
+    whole = train_residual_controller(EvolutionConfig(seed=3, generations=2, output=str(tmp_path / "whole")))
+    learn, kept = EvolutionStrategy.learn, []
+
+    def interrupted(strategy, num_generations, callback):
+        def stop(strategy):
+            callback(strategy)
+            kept.append(strategy.num_generations)
+            raise KeyboardInterrupt
+
+        return learn(strategy, num_generations, stop)
+
+    monkeypatch.setattr(EvolutionStrategy, "learn", interrupted)
+    with pytest.raises(TrainingStopped) as caught:
+        train_residual_controller(EvolutionConfig(seed=3, generations=2, output=str(tmp_path / "stopped")))
+    assert kept == [1]
+    monkeypatch.setattr(EvolutionStrategy, "learn", learn)
+    command = shlex.split(str(caught.value).partition(" with: ")[2])
+    assert command[:2] == ["python", "train.py"]
+    folder = train_residual_controller(tyro.cli(EvolutionConfig, args=command[2:]))
+    name = "controller.safetensors"
+    assert (folder / name).read_bytes() == (whole / name).read_bytes()
 
 
 def test_maps_of_a_training_form_a_grid():

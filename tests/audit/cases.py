@@ -15,11 +15,11 @@ import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from findings import Findings
 
 _SLICE = 2500  # cases of a child, whose memory must not grow for ever
 _SILENCE = 300.0  # seconds after which a case counts as hanging; a kernel that is compiled takes long
@@ -28,11 +28,12 @@ _MEMORY = 6 * 2**30
 
 def fuzz(count: int, seed: int, first: int) -> dict[str, Any]:
     """Run the cases ``first`` to ``first + count - 1`` and return the figures and the findings."""
-    totals: dict[str, Any] = {"calls": 0, "constructions": 0, "answers": 0, "refusals": 0, "findings": []}
+    totals: dict[str, Any] = {"calls": 0, "constructions": 0, "answers": 0, "refusals": 0, "findings": Findings()}
     begin, last = first, first + count
     while begin < last:
         end = min(begin + _SLICE, last)
         begin = _run_slice(begin, end, seed, totals)
+        print(f"up to case {begin}: {_figures(totals)}", file=sys.stderr, flush=True)
     return totals
 
 
@@ -76,7 +77,7 @@ def _add(totals: dict[str, Any], entry: dict[str, Any]) -> None:
         for key in ("calls", "constructions", "answers", "refusals"):
             totals[key] += entry[key]
     else:
-        totals["findings"].append(entry)
+        totals["findings"].note(f"{entry['kind']}, case {entry['case']}, {entry['target']}: {entry['what']}")
 
 
 def describe(number: int, seed: int) -> tuple[str, str]:
@@ -111,7 +112,7 @@ def draw(number: int, seed: int) -> tuple[Any, dict[str, Any], list[str], np.ran
 _COMPLETE = (
     "DEParamControl-v0 reset", "DEParamControl-v0 vector reset", "AdaptiveDEControl-v0 reset",
     "AdaptiveDEControl-v0 vector reset", "make_suite", "make_optimizer", "ask and tell", "make_methods", "load",
-    "fixed controllers", "Protocol",
+    "fixed controllers", "Protocol", "from_function",
 )  # fmt: skip
 
 
@@ -130,7 +131,9 @@ def judge(number: int, seed: int) -> tuple[str, str, bool]:
     try:
         target.call(rng, **arguments)
     except (ValueError, TypeError) as error:
-        words = [word for name in wild_names for word in (name, *target.arguments[name].words)]
+        # What a caller's own function raises names the function at most.
+        own = [value.__name__ for value in (arguments[name] for name in wild_names) if hasattr(value, "__name__")]
+        words = [*own, *(word for name in wild_names for word in (name, *target.arguments[name].words))]
         if (problem := _badly_said(error, words)) and not _is_gymnasiums(error):
             return "vague", f"{problem}: {type(error).__name__}: {str(error)[:300]}", target.constructs
         if all(verdicts.values()) and None not in verdicts.values():
@@ -210,14 +213,16 @@ def _child(begin: int, end: int, seed: int, progress: str, report: str) -> None:
         file.write(json.dumps(figures) + "\n")
 
 
-def summary(totals: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of a report: findings, and one line of figures."""
-    for finding in sorted(totals["findings"], key=lambda entry: (entry["kind"], entry["target"], entry["case"])):
-        yield f"  {finding['kind']}, case {finding['case']}, {finding['target']}: {finding['what']}"
-    yield (
-        f"cases: {totals['calls']} calls, {totals['constructions']} of them constructions; {totals['answers']} "
+def _figures(totals: dict[str, Any]) -> str:
+    return (
+        f"{totals['calls']} calls, {totals['constructions']} of them constructions; {totals['answers']} "
         f"answers, {totals['refusals']} refusals in one sentence, {len(totals['findings'])} findings"
     )
+
+
+def summary(totals: dict[str, Any]) -> str:
+    """Return the line of figures."""
+    return f"cases: {_figures(totals)}"
 
 
 if __name__ == "__main__":

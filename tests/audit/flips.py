@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from findings import Findings
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def damaged(content: bytes, before: bytes, rng: np.random.Generator) -> bytes:
 
 def flip(count: int, seed: int, first: int) -> dict[str, Any]:
     """Read damaged files ``first`` to ``first + count - 1`` and return the figures and the findings."""
-    totals: dict[str, Any] = {"files": 0, "same": 0, "refusals": 0, "by_kind": {}, "findings": []}
+    totals: dict[str, Any] = {"files": 0, "same": 0, "refusals": 0, "by_kind": {}, "findings": Findings()}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         kinds = make_kinds(folder)
@@ -73,7 +74,7 @@ def flip(count: int, seed: int, first: int) -> dict[str, Any]:
                 totals["same"] += 1
             else:
                 what = "other content, silently" if outcome == "read" else str(seen)
-                totals["findings"].append(f"file {number}, {kind.name}: {what}")
+                totals["findings"].note(f"file {number}, {kind.name}: {what}")
     return totals
 
 
@@ -98,7 +99,7 @@ def make_kinds(folder: Path) -> list[Kind]:
     """Return a file of every kind, with the one it replaced."""
     return [
         *_controllers(folder), _checkpoint(folder), _strategy(folder), *_results(folder), _minimize(folder),
-        _config(folder),
+        _asked(folder), _config(folder),
     ]  # fmt: skip
 
 
@@ -164,10 +165,9 @@ def _checkpoint(folder: Path) -> Kind:
 
 
 def _strategy(folder: Path) -> Kind:
-    from agents.evolution_strategy import Curriculum, EvolutionStrategy
+    from agents.evolution_strategy import EvolutionStrategy, Stage
 
-    curriculum = Curriculum(dimensions=(2,), largest_budget=60.0, num_problems=2)
-    strategy = EvolutionStrategy(curriculum, num_candidates=4)
+    strategy = EvolutionStrategy(Stage(1, (2,), largest_budget=60.0, num_problems=2), num_candidates=4)
 
     def write(path: Path, number: int) -> None:
         strategy.learn(1)
@@ -175,8 +175,7 @@ def _strategy(folder: Path) -> Kind:
 
     def read(path: Path) -> object:
         loaded = EvolutionStrategy.load(path)
-        settings = asdict(loaded.curriculum), loaded.num_candidates, loaded.step_size, loaded.seed
-        return settings, loaded.scores, loaded.anchor_scores, loaded.mean.tobytes()
+        return loaded.settings, loaded.scores, loaded.anchor_scores, loaded.mean.tobytes()
 
     return _kind("strategy", write, read, folder / "strategy.json")
 
@@ -221,6 +220,22 @@ def _minimize(folder: Path) -> Kind:
     return _kind("minimize checkpoint", run, lambda path: run(path, 2), folder / "run.npz")
 
 
+def _asked(folder: Path) -> Kind:
+    from de_gym import Optimizer
+
+    def write(path: Path, number: int) -> None:
+        run = Optimizer([(-5, 5)] * 2, method="de", population_size=6, max_evaluations=60, seed=number)
+        for points in (run.ask(), run.ask(4)):
+            run.tell(points, [_bowl(point) for point in points])
+        run.save(path)
+
+    def read(path: Path) -> object:
+        run = Optimizer.load(path)
+        return run.result.x.tobytes(), run.result.nfev, run.outstanding.tobytes(), run.ask().tobytes()
+
+    return _kind("saved Optimizer", write, read, folder / "asked.npz")
+
+
 def _config(folder: Path) -> Kind:
     from agents.config import TrainConfig
     from agents.run_folders import CONFIG_FILE, load_run_config, save_run_config
@@ -235,11 +250,9 @@ def _config(folder: Path) -> Kind:
     return _kind("configuration", write, read, folder / CONFIG_FILE)
 
 
-def summary(totals: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of a report: findings, and one line of figures."""
-    for finding in sorted(totals["findings"], key=lambda text: text.partition(",")[2]):
-        yield f"  {finding}"
-    yield (
+def summary(totals: dict[str, Any]) -> str:
+    """Return the line of figures."""
+    return (
         f"flips: {totals['files']} damaged files of {len(totals['by_kind'])} kinds; {totals['same']} read as written, "
         f"{totals['refusals']} refused in one sentence, {len(totals['findings'])} findings"
     )

@@ -1,6 +1,6 @@
-"""Commands killed at random moments after their start-up: what goes on must end with the bits of a run that was not.
+"""Commands killed or stopped at random moments: what then goes on must end with the bits of a whole run.
 
-Programs are loaded once and every run is a fork of that process, so that kills fall into the work and not the imports.
+Every run is a fork of a process that has run the command before, so that signals fall into the work, not the imports.
 """
 
 from __future__ import annotations
@@ -11,22 +11,27 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from findings import Findings
 
 _LONGEST = 300.0  # seconds after which a run counts as hanging
+_MOST_FINDINGS = 50
+_TURNS = (0, 3, 2, 1, 0, 3, 2, 4, 2)  # of the commands: workers take as long to start as whole runs of the others
 
 TINY_TRAINING = [
     "--functions", "1", "2", "--test-functions", "21", "--episodes-per-function", "2", "--dimension", "2",
-    "--population-size", "8", "--max-generations", "12", "--updates", "12", "--checkpoint-every", "1",
-    "--cell-size", "4", "--measure-runs", "2",
+    "--population-size", "8", "--max-generations", "12", "--updates", "8", "--checkpoint-every", "1",
+    "--cell-size", "4", "--measure-runs", "2", "--threads", "1", "--validate-every", "3",
 ]  # fmt: skip
 TINY_EVALUATION = [
-    "--methods", "random", "de", "jso", "--functions", "1", "3", "5", "--runs", "6", "--max-evaluations", "900",
+    "--methods", "random", "de", "jso", "--functions", "1", "3", "--runs", "6", "--max-evaluations", "900",
     "--chunk-size", "1", "--no-stored", "--protocol", "paper-cec17-10d",
 ]  # fmt: skip
 
@@ -38,9 +43,10 @@ class Command:
     Attributes:
         name: What reports call it.
         start: Returns its arguments, given the folder it works in.
-        resume: Returns the arguments with which it goes on after a kill.
+        resume: Returns the arguments with which it goes on.
         main: Runs it with ``sys.argv``.
         results: Files that must have the same content whatever happened, as patterns.
+        alone: Arguments that leave everything to one process.
     """
 
     name: str
@@ -48,18 +54,31 @@ class Command:
     resume: Callable[[Path], list[str]]
     main: Callable[[], int]
     results: tuple[str, ...]
+    alone: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A run that nobody disturbed: how many seconds it took, and a checksum of every file that it left."""
+
+    duration: float
+    contents: dict[str, str]
 
 
 def commands() -> list[Command]:
-    """Return the commands, with everything loaded that they need."""
+    """Return the commands, with everything loaded that they need: three trainings and two evaluations."""
     import agents.evolution_training as evolution
     import evaluate
     import train
-    from agents.evolution_strategy import Curriculum
+    from agents.evolution_strategy import Stage
 
-    # The command's own curriculum takes minutes for a generation.
-    evolution.CURRICULUM = Curriculum(dimensions=(2,), largest_budget=80.0, num_problems=4)  # type: ignore[misc]
-    trained = ("*/*.safetensors", "*/progress.csv", "*/measurement-*.csv")
+    # The command's own problems take minutes for a generation.
+    stage = Stage(4, (2,), largest_budget=80.0, num_problems=4)
+    evolution.REGIMES = {  # type: ignore[misc]
+        name: evolution.Regime(budget, 0.0, stage, num_candidates=6)
+        for name, budget in (("short", -1.0), ("long", 0.0))
+    }
+    trained = ("*/*.safetensors", "*/progress.csv", "*/validation.csv", "*/measurement-*.csv")
 
     def training(*agent: str) -> tuple[Callable[[Path], list[str]], Callable[[Path], list[str]]]:
         def start(folder: Path) -> list[str]:
@@ -72,7 +91,7 @@ def commands() -> list[Command]:
         return start, resume
 
     def evolving(folder: Path) -> list[str]:
-        return ["train.py", "--agent", "evolution-strategy", "--generations", "6", "--output", str(folder)]
+        return ["train.py", "--agent", "evolution-strategy", "--output", str(folder)]
 
     def evaluating(jobs: str) -> Callable[[Path], list[str]]:
         return lambda folder: ["evaluate.py", *TINY_EVALUATION, "--jobs", jobs, "--out", str(folder / "out")]
@@ -81,88 +100,150 @@ def commands() -> list[Command]:
     return [
         Command("train reinforce", *training(), train.main, trained),
         Command("train recurrent-ppo", *training("--agent", "recurrent-ppo"), train.main, trained),
-        Command("train evolution-strategy", evolving, evolving, train.main, ("*/*.safetensors", "*/strategy.json")),
+        Command("train evolution-strategy", evolving, evolving, train.main, ("*/*.safetensors", "*/strategy-*.json")),
         Command("evaluate 1 job", evaluating("1"), evaluating("1"), evaluate.main, evaluated),
-        Command("evaluate 2 jobs", evaluating("2"), evaluating("2"), evaluate.main, evaluated),
+        Command("evaluate 2 jobs", evaluating("2"), evaluating("2"), evaluate.main, evaluated, ("--jobs", "1")),
     ]
 
 
-def kill(count: int, seed: int, first: int) -> dict[str, Any]:
-    """Kill commands ``count`` times, let each go on to its end, and return the figures and the findings."""
-    totals: dict[str, Any] = {"kills": 0, "runs": 0, "late": 0, "by_command": {}, "findings": []}
-    known = commands()
-    expected: dict[str, tuple[float, dict[str, str]]] = {}
-    number = first
-    while totals["kills"] < count and len(totals["findings"]) < 50:
-        command = known[number % len(known)]
+def disturb(signals: tuple[signal.Signals, ...], count: int, seed: int, first: int) -> dict[str, Any]:
+    """Send ``count`` of the signals, let every run go on to its end, and return the figures and the findings."""
+    totals: dict[str, Any] = {"signals": 0, "runs": 0, "late": 0, "by_command": {}, "findings": Findings()}
+    known, number = commands(), first
+    wholes: dict[str, Whole] = {}
+    while totals["signals"] < count and len(totals["findings"]) < _MOST_FINDINGS:
+        command = known[_TURNS[number % len(_TURNS)]]
         with tempfile.TemporaryDirectory() as name:
-            if command.name not in expected:
-                expected[command.name] = _unkilled(command, Path(name))
+            if command.name not in wholes:
+                wholes[command.name] = _undisturbed(command, Path(name))
+                print(f"{command.name}: {wholes[command.name].duration:.1f} s", file=sys.stderr, flush=True)
             else:
-                _killed(command, Path(name), expected[command.name], np.random.default_rng([seed, number]), totals)
+                rng = np.random.default_rng([seed, number])
+                _disturbed(command, Path(name), wholes[command.name], (rng, signals), totals)
                 number += 1
+                if number % 10 == 0:
+                    print(f"up to run {number}: {_figures(totals)}", file=sys.stderr, flush=True)
     return totals
 
 
-def _unkilled(command: Command, folder: Path) -> tuple[float, dict[str, str]]:
-    """Return how long a run takes, and what it leaves."""
-    for attempt in ("warm", "timed"):
-        place = folder / attempt
-        place.mkdir()
-        began = time.monotonic()
-        code, output = _finish(_fork(command, command.start(place), place), place)
-        if code != 0:
-            raise RuntimeError(f"{command.name} ends with {code} without a kill: {output[-500:]}")
-    return time.monotonic() - began, _contents(place, command.results)
+kill = partial(disturb, (signal.SIGKILL,))
+stop = partial(disturb, (signal.SIGINT, signal.SIGTERM))
 
 
-def _killed(
-    command: Command, folder: Path, expected: tuple[float, dict[str, str]], rng: np.random.Generator, totals: Any
+def _undisturbed(command: Command, folder: Path) -> Whole:
+    """Run a command in this process, for what it imports and compiles, and then in a fork that is timed."""
+    warm, place = folder / "warm", folder / "timed"
+    warm.mkdir()
+    place.mkdir()
+    sys.argv = [*command.start(warm), *command.alone]  # a fork has no use for the workers of another process
+    with (warm / ".output").open("w") as output, redirect_stdout(output), redirect_stderr(output):
+        command.main()
+    began = time.monotonic()
+    code, said = _finish(_fork(command, command.start(place), place), place)
+    if code != 0:
+        raise RuntimeError(f"{command.name} ends with {code} though nobody disturbed it: {said[-500:]}")
+    return Whole(time.monotonic() - began, _contents(place, command.results))
+
+
+def _disturbed(
+    command: Command,
+    folder: Path,
+    whole: Whole,
+    how: tuple[np.random.Generator, tuple[signal.Signals, ...]],
+    totals: Any,
 ) -> None:
-    """Kill a command once or several times, let it go on, and note what is wrong."""
-    duration, contents = expected
-    arguments = command.start(folder)
-    kills = 0
-    for _ in range(int(rng.integers(1, 5))):
+    """Send a command one or several signals, let it go on, and note what is wrong."""
+    rng, signals = how
+    arguments, sent, wrong = command.start(folder), [], []
+    for _ in range(int(rng.integers(1, 13))):
         child = _fork(command, arguments, folder)
-        time.sleep(float(rng.uniform(0.02, 0.95)) * duration)
+        # What is done is kept, so that the last signals find a run near its end.
+        time.sleep(float(rng.uniform(0.02, 0.6)) * whole.duration)
         if os.waitpid(child, os.WNOHANG)[0]:
             totals["late"] += 1
             break
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        kills += 1
+        number, to_all = signals[int(rng.integers(len(signals)))], bool(rng.integers(2))
+        sent.append(number.name)
+        wrong += _signalled(child, number, to_all, folder)
         arguments = command.resume(folder)
     code, output = _finish(_fork(command, arguments, folder), folder)
-    totals["kills"] += kills
+    totals["signals"] += len(sent)
     totals["runs"] += 1
-    totals["by_command"][command.name] = totals["by_command"].get(command.name, 0) + kills
-    found = _contents(folder, command.results)
+    totals["by_command"][command.name] = totals["by_command"].get(command.name, 0) + len(sent)
+    for problem in [*wrong, *_differences(command, folder, whole, (code, output))]:
+        totals["findings"].note(f"{command.name} after {', '.join(sent)}: {problem}")
+
+
+def _signalled(child: int, number: signal.Signals, to_all: bool, folder: Path) -> list[str]:
+    """Send a signal to a run, alone or with all of its processes, wait for its end, and return what is wrong."""
+    if number == signal.SIGKILL:
+        os.killpg(child, number)
+        os.waitpid(child, 0)
+        return []
+    before = len((folder / ".output").read_text(errors="replace"))
+    (os.killpg if to_all else os.kill)(child, number)
+    code, output = _finish(child, folder)
+    said = output[before:].splitlines()
+    wrong = []
+    if code == 0:
+        return []  # it came to its end before it noticed
+    if code != 128 + number:
+        wrong.append(f"it ends with {code}")
+    if not said or not said[-1].startswith(("train.py: Stopped ", "evaluate.py: Interrupted.")):
+        wrong.append(f"it says {said[-3:]} at the end")
+    if any("Traceback" in line or "Error" in line for line in said):
+        wrong.append(f"it says {output[before:][-600:]!r}")
+    if _has_processes(child):
+        wrong.append("some of its processes go on")
+    return wrong
+
+
+def _has_processes(group: int) -> bool:
+    """Return whether a process of the group is left after a moment, and end it."""
+    deadline = time.monotonic() + 10.0
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return False
+        time.sleep(0.05)
+    os.killpg(group, signal.SIGKILL)
+    return True
+
+
+def _differences(command: Command, folder: Path, whole: Whole, end: tuple[int, str]) -> list[str]:
+    """Return what a run that went on to its end left otherwise than one that nobody disturbed."""
+    code, output = end
     if code != 0:
-        totals["findings"].append(f"{command.name} after {kills} kills ends with {code}: {output[-400:]!r}")
-    elif found != contents:
-        different = sorted(name for name in {*found, *contents} if found.get(name) != contents.get(name))
-        totals["findings"].append(f"{command.name} after {kills} kills left other bits in {different[:5]}")
-    elif parts := [path.name for path in folder.rglob("*.part") if "store" not in str(path)]:
-        totals["findings"].append(f"{command.name} after {kills} kills left {parts}")
+        return [f"it ends with {code}: {output[-400:]!r}"]
+    found = _contents(folder, command.results)
+    if different := sorted(name for name in {*found, *whole.contents} if found.get(name) != whole.contents.get(name)):
+        return [f"other bits in {different[:5]}"]
+    # Files of a store that may still be written by somebody else are left for a minute.
+    parts = [path.name for path in folder.rglob(".*") if path.name != ".output" and "store" not in str(path)]
+    return [f"it left {parts}"] if parts else []
 
 
 def _fork(command: Command, arguments: list[str], folder: Path) -> int:
     """Start a command in a process group of its own, with its output in a file of the folder."""
+    output = os.open(folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     child = os.fork()
     if child:
+        os.close(output)
         return child
     code = 70
     try:
         os.setsid()
-        output = os.open(folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.chdir(folder)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.argv = arguments
         code = command.main()
         sys.stdout.flush()
         sys.stderr.flush()
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
     finally:
         os._exit(code)
 
@@ -196,12 +277,14 @@ def _arrays(path: Path) -> bytes:
         return b"".join(name.encode() + file[name].tobytes() for name in sorted(file.files))
 
 
-def summary(totals: dict[str, Any]) -> Iterator[str]:
-    """Yield the lines of a report: findings, and one line of figures."""
-    for finding in totals["findings"]:
-        yield f"  {finding}"
+def _figures(totals: dict[str, Any]) -> str:
     each = ", ".join(f"{count} of {name}" for name, count in sorted(totals["by_command"].items()))
-    yield (
-        f"kills: {totals['kills']} kills ({each}) in {totals['runs']} runs that then went on to their end, "
+    return (
+        f"{totals['signals']} ({each}) in {totals['runs']} runs that then went on to their end, "
         f"{len(totals['findings'])} findings"
     )
+
+
+def summary(totals: dict[str, Any]) -> str:
+    """Return the line of figures."""
+    return f"signals: {_figures(totals)}"

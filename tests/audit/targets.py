@@ -11,9 +11,9 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from values import Argument, Verdict, among, either, is_name, is_real, is_whole, never
+from values import Argument, Verdict, among, either, is_name, is_number, is_real, is_whole, never
 
-from de_gym import Problem, make_suite, minimize
+from de_gym import Optimizer, Problem, make_suite, minimize
 from de_gym.controllers import ConstantController, RandomController, available, load
 from de_gym.evaluation import PROTOCOLS, Protocol, make_methods
 from de_gym.optimizers import METHODS, make_optimizer, run
@@ -57,8 +57,10 @@ def _functions(value: Any) -> Verdict:
     return bool(numbers) and all(whole) and len({int(n) for n in numbers}) == len(numbers)
 
 
-def _observation(names: tuple[str, ...]) -> Callable[[Any], Verdict]:
+def _observation(names: tuple[str, ...], optional: bool = False) -> Callable[[Any], Verdict]:
     def verdict(value: Any) -> Verdict:
+        if value is None:
+            return optional
         if callable(value) or isinstance(value, str):
             return None
         try:
@@ -84,7 +86,7 @@ TASK = {
     "dimension": Argument(among(2, 10), _open(2, 100)),
 }
 RUNS = {
-    "population_size": Argument(among(8, 12, 20), is_whole(4, 10**4, optional=True), ("population",)),
+    "population_size": Argument(among(8, 12, 20), is_whole(4, 150, optional=True), ("population",)),
     "max_evaluations": Argument(among(400, 1000), _open(8, 2**62, True)),
     "max_generations": Argument(among(3, 50, None), is_whole(1, 2**62, optional=True)),
     "target_error": Argument(among(1e-8, 0.0), is_real(0.0, math.inf)),
@@ -114,8 +116,8 @@ FEATURES = ("spent", "success_rate", "diversity", "stagnation")
 ADAPTIVE_ENV = {
     **TASK,
     **RUNS,
-    "shell": Argument(among("l-srtde"), is_name(("l-srtde",))),
-    "observation": Argument(among(FEATURES), _observation(FEATURES)),
+    "shell": Argument(among("l-srtde", "jso"), is_name(("l-srtde", "jso"))),
+    "observation": Argument(among(FEATURES), _observation(FEATURES, optional=True)),
     "rewards": Argument(among(None), never, ("argument",)),
 }
 
@@ -127,9 +129,10 @@ def _autoreset(value: Any) -> Verdict:
 
 VECTOR = {
     "num_envs": Argument(among(1, 4), is_whole(1, 10**3)),
-    "autoreset_mode": Argument(among(*gym.vector.AutoresetMode), _autoreset),
+    "autoreset_mode": Argument(among(*gym.vector.AutoresetMode), _autoreset, ("autoreset mode",)),
     "assignment": Argument(among("random"), is_name(("random", "in_turn"))),
     "shared_start": Argument(among(True, False), lambda v: True if isinstance(v, bool) else None),
+    "render_mode": Argument(among(None), is_name((), optional=True), ("render",)),
 }
 
 
@@ -215,7 +218,7 @@ def _steps_and_resets() -> list[Target]:
                 "seed": Argument(among(None, 0, 7), lambda v: None if v is None or is_seed(v) else either(v)),
                 "function": Argument(among(None, 1, 5), either),
                 "initial_population": Argument(among(None, np.zeros((8, 2))), either),
-                "options": Argument(among(None), lambda v: bool(v is None or v == {})),
+                "options": Argument(among(None), lambda v: bool(v is None or v == {}), ("option",)),
             }
             targets.append(Target(f"{label} reset", partial(reset, name, is_vector), arguments, False, 3.0))
     return targets
@@ -223,7 +226,7 @@ def _steps_and_resets() -> list[Target]:
 
 def is_seed(value: Any) -> bool:
     """Return whether a value is a seed for certain."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and 0 <= value <= 2**62
 
 
 def suite(rng: np.random.Generator, **arguments: Any) -> None:
@@ -231,6 +234,14 @@ def suite(rng: np.random.Generator, **arguments: Any) -> None:
     made = make_suite(arguments["name"], arguments["dimension"], arguments["functions"], seed=arguments["seed"])
     for number in made.numbers[:2]:
         assert np.isfinite(made[number].evaluate(np.zeros(made.dimension))), "a value is not finite"
+
+
+SUITE = {
+    "name": Argument(TASK["suite"].usual, either, ("suite",)),
+    "dimension": TASK["dimension"],
+    "functions": TASK["functions"],
+    "seed": Argument(among(None), either),
+}
 
 
 def evaluate(rng: np.random.Generator, **arguments: Any) -> None:
@@ -294,7 +305,8 @@ def settings(rng: np.random.Generator, **arguments: Any) -> None:
     try:
         made = method(dataclasses.replace(usual, **{field: value}))
     except (TypeError, ValueError) as error:
-        said = "`setting`: " if field in str(error) else f"no {field} in: "
+        singular = field.removesuffix("ies").removesuffix("s")
+        said = "`setting`: " if singular in str(error) else f"no {field} in: "
         raise type(error)(f"{said}{error}") from error
     result = run(made, BOWL, num_runs=1, seed=0, max_evaluations=900, max_generations=2)
     assert np.isfinite(result.errors).all(), f"{field} = {value!r} gives an error that is not finite"
@@ -363,10 +375,10 @@ MINIMIZE = {
     "tol": Argument(among(None, 1e-12), is_real(0.0, math.inf, optional=True)),
     "atol": Argument(among(None, 0.0), is_real(0.0, math.inf, optional=True)),
     "vectorized": Argument(among(False), either, ("unction",)),
-    "workers": Argument(among(1), lambda v: True if v is not True and v == 1 else (None if callable(v) else either(v))),
+    "workers": Argument(among(1), lambda v: True if type(v) is int and v == 1 else None),
     "x0": Argument(among(None, [0.5, 0.5]), either),
     "integrality": Argument(among(None, False), either),
-    "constraints": Argument(among(()), lambda v: True if v == () else either(v), ("constraint",)),
+    "constraints": Argument(among(()), lambda v: True if v == () else either(v), ("constraint", "Constraint")),
     "polish": Argument(among(False), either),
     "callback": Argument(among(None), lambda v: True if v is None else (None if callable(v) else False)),
     "disp": Argument(among(False), either),
@@ -375,9 +387,35 @@ MINIMIZE = {
 
 def minimize_call(rng: np.random.Generator, **arguments: Any) -> None:
     """Minimise in this process."""
-    if isinstance(arguments.get("workers"), int | np.integer) and not -2 < arguments["workers"] < 2:
-        arguments["workers"] = 0 * arguments["workers"] - 5  # a pool of processes per case would take hours
+    if is_number(workers := arguments.get("workers", 1)) and not -2.0 < float(workers) < 2.0:
+        arguments["workers"] = -5  # a pool of processes per case would take hours
     minimizing(rng, **arguments)
+
+
+def asking(rng: np.random.Generator, **arguments: Any) -> None:
+    """Make a run that is asked and told, and take it through a generation."""
+    told = {name: arguments.pop(name) for name in ("values", "violations") if name in arguments}
+    made = Optimizer(**arguments)
+    points = made.ask(3)
+    values = [bowl(point) for point in points] if told.get("values") is None else told["values"]
+    made.tell(points, values, told.get("violations"))
+    made.ask()
+    assert made.result.x.shape == (2,), "the result has another shape"
+
+
+def _told(low: float) -> Callable[[Any], Verdict]:
+    """Return a verdict on three numbers of at least ``low``."""
+    shaped = _action((3,), 0.0)
+    return lambda v: None if v is None or (shaped(v) is None and bool((np.asarray(v) >= low).all())) else False
+
+
+ASKED = {
+    **{name: MINIMIZE[name] for name in ("bounds", "method", "controller", "population_size", "seed", "x0")},
+    "integrality": Argument(among(None, False), either),
+    "max_evaluations": Argument(among(60, 120), lambda v: True if is_whole(3, 3000, True)(v) else None),
+    "values": Argument(among(None), lambda v: None if v is None else either(v)),
+    "violations": Argument(among(None), _told(0.0)),
+}
 
 
 def methods(rng: np.random.Generator, **arguments: Any) -> None:
@@ -407,13 +445,14 @@ def protocol(rng: np.random.Generator, **arguments: Any) -> None:
     """Make the rules of a comparison."""
     made = Protocol(**arguments)
     assert np.isfinite(made.budget), "the budget is not finite"
+    make_suite(made.suite, made.dimension, made.functions)  # which says whether it has them
     made.run_seeds(made.functions[0], range(2))
 
 
 PROTOCOL = {
     "suite": Argument(among("cec2017", "random"), either),
-    "dimension": Argument(among(10), is_whole(1, 2**62)),
-    "functions": Argument(among((1, 3)), lambda v: None if v is not None and _functions(v) else False),
+    "dimension": Argument(among(10), _open(1, 2**62)),
+    "functions": Argument(among((1, 3)), lambda v: None if v is not None and _functions(v) else False, ("function",)),
     "num_runs": Argument(among(51, 3), is_whole(1, 2**62)),
     "max_evaluations": Argument(among(None, 2500), is_whole(1, 2**62, optional=True)),
     "max_generations": Argument(among(None, 50), is_whole(1, 2**62, optional=True)),
@@ -446,19 +485,20 @@ LOADING = {
 }
 
 TARGETS = [
-    Target("make DEParamControl", partial(make_env, "DEParamControl-v0"), PARAMETER_ENV, weight=3.0),
-    Target("make AdaptiveDEControl", partial(make_env, "AdaptiveDEControl-v0"), ADAPTIVE_ENV, weight=2.0),
+    Target("make DEParamControl", partial(make_env, "DEParamControl-v0"), PARAMETER_ENV, weight=5.0),
+    Target("make AdaptiveDEControl", partial(make_env, "AdaptiveDEControl-v0"), ADAPTIVE_ENV, weight=3.0),
     Target("make_vec DEParamControl", partial(make_vector_env, "DEParamControl-v0"), PARAMETER_ENV | VECTOR),
     Target("make_vec AdaptiveDEControl", partial(make_vector_env, "AdaptiveDEControl-v0"), ADAPTIVE_ENV | VECTOR),
     *_steps_and_resets(),
-    Target("make_suite", suite, {"name": TASK["suite"], **TASK, "seed": Argument(among(None), either)}, False, 6.0),
+    Target("make_suite", suite, SUITE, False, 6.0),
     Target("evaluate", evaluate, {"points": Argument(among(None), _points, ("Points",))}, False, 6.0),
     Target("from_function", from_function, PROBLEM, False, 6.0),
-    Target("make_optimizer", optimizer, OPTIMIZER, weight=3.0),
+    Target("make_optimizer", optimizer, OPTIMIZER, weight=4.0),
     Target("settings", settings, {"setting": Argument(among(None), either)}, weight=4.0),
     Target("run", running, RUNNING, False, 2.0),
     Target("ask and tell", tell, TELL, weight=3.0),
     Target("minimize", minimize_call, MINIMIZE, False, 12.0),
+    Target("Optimizer", asking, ASKED, weight=6.0),
     Target("make_methods", methods, COMPARED, weight=2.0),
     Target("Protocol", protocol, PROTOCOL, False, 4.0),
     Target("fixed controllers", fixed, FIXED, False, 3.0),

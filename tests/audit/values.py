@@ -104,7 +104,7 @@ def is_whole(low: int, high: int, optional: bool = False) -> Callable[[Any], Ver
             return False
         if isinstance(value, bool | np.bool_) or number < low:
             return False
-        return True if number <= high else None
+        return True if number <= high and not isinstance(value, np.ndarray) else None
 
     return verdict
 
@@ -116,13 +116,14 @@ def is_real(low: float, high: float, optional: bool = False) -> Callable[[Any], 
         if value is None:
             return optional
         if isinstance(value, bool | np.bool_ | str | bytes | Decimal | Fraction | np.ndarray | np.datetime64):
-            return None if _is_number(value) and low <= float(value) <= high else False
-        return isinstance(value, int | float | np.number) and _is_number(value) and low <= float(value) <= high
+            return None if is_number(value) and low <= float(value) <= high else False
+        return isinstance(value, int | float | np.number) and is_number(value) and low <= float(value) <= high
 
     return verdict
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Return whether a value can be turned into a finite number."""
     try:
         return math.isfinite(float(value))
     except (TypeError, ValueError, OverflowError):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from de_gym.envs import DEParamControlEnv, DEParamControlVectorEnv
-from de_gym.envs import parameter_process as process
+from de_gym.envs.stepping import breed_runs
 
 FUNCTIONS = list(range(1, 21))
 REPEATS = 30
@@ -28,7 +28,7 @@ def cpu_seconds(work: Callable[[], object], number: int) -> float:
 def next_trials(env: DEParamControlEnv | DEParamControlVectorEnv, actions: np.ndarray) -> np.ndarray:
     """Return the points (R, N, D) that the next step with these actions would evaluate."""
     lower, upper = env._problems.lower, env._problems.upper
-    trials, _ = process.breed(env._state, actions.astype(np.float64), env.process.settings, lower, upper)
+    trials, _ = breed_runs(env._state, actions.astype(np.float64), lower, upper, env.process.settings.codes)
     return trials.reshape(len(actions), -1, lower.shape[1])
 
 

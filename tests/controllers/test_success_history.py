@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from de_gym.controllers.success_history import CONTROLS, SuccessHistory, SuccessHistorySettings, success_weight
-from de_gym.evolution.draws import DrawLayout, GenerationDraws
 from de_gym.evolution.populations import RUN, make_population
 from de_gym.evolution.shell import Feedback, View
+from de_gym.machine.draws import DrawLayout, GenerationDraws
 
 # As after half of the schedules: neither floor nor ceiling nor a weight.
 FREE = SuccessHistorySettings(

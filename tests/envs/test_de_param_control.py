@@ -322,7 +322,7 @@ def test_record_video(tmp_path):
         ({"max_evaluations": 99}, "at least 100 with a population of 50, got 99"),
         ({"target_error": -1.0}, "`target_error` must be a finite number of at least 0, got -1.0"),
         ({"target_error": float("nan")}, "`target_error` must be a finite number"),
-        ({"pbest": "linaer"}, "Unknown p-best schedule 'linaer'. Did you mean 'linear'"),
+        ({"pbest": "linaer"}, "Unknown schedule for `pbest` 'linaer'. Did you mean 'linear'"),
         ({"pbest": 0.0}, r"fraction in \(0, 1\], got 0.0"),
         ({"bound_repair": "clamp"}, "Unknown bound repair 'clamp'"),
         ({"reward": "relativ"}, "Did you mean 'relative'"),

@@ -52,7 +52,7 @@ def _method(
         **({"paper_counterpart": "lde"} if name == "learned" else {}),
     }
     if not recorded:
-        return MethodResults(name, errors, origin="shipped with the package", settings=settings)
+        return MethodResults(name, errors, origin="stored", settings=settings)
     grid = np.unique(np.geomspace(1, protocol.budget, 60).astype(np.int64))
     progress = np.linspace(0, 1, len(grid)) ** rng.uniform(0.7, 2.0, (len(errors), runs, 1))
     curves = np.maximum(errors, 1e-9)[..., None] ** progress * 1e9 ** (1 - progress)

@@ -215,6 +215,19 @@ def test_sigterm_ends_the_command_and_its_workers_in_one_sentence(place):
     assert _alive(workers) == []
 
 
+@pytest.mark.parametrize(("stop", "code"), [(KeyboardInterrupt(), 130), (evaluate.Terminated(), 143)])
+def test_a_stop_outside_of_the_runs_ends_in_one_sentence_too(stop, code, monkeypatch, capsys):
+    def stopped(*_, **__):
+        raise stop
+
+    monkeypatch.setattr(evaluate, "evaluate", stopped)
+    monkeypatch.setattr(sys, "argv", ["evaluate.py"])
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert evaluate.main() == code
+    said = capsys.readouterr().err
+    assert said.strip() == "evaluate.py: Interrupted. Finished runs are kept; the same command goes on."
+
+
 def test_a_ladder_compares_everything_stored_and_published_without_running_it_again(place, reports, capsys):
     rows = [f"other,10,{number},{run},{run / 9:.6f}" for number in (1, *range(3, 29)) for run in range(1, 6)]
     Path("errors.csv").write_text("\n".join(["algorithm,dim,func,run,error", *rows]) + "\n")
@@ -226,7 +239,7 @@ def test_a_ladder_compares_everything_stored_and_published_without_running_it_ag
     assert "quick-10d-untrained" not in names  # only the repository has it
     assert {method.errors.shape for method in results.methods} == {(27, 5)}
     assert results.protocol.functions == (1, *range(3, 29))
-    assert results["jso"].origin == "shipped with the package"
+    assert results["jso"].origin == "stored"
     assert results["de"].convergence.errors.shape[:2] == (27, 5)
     output = capsys.readouterr().out
     assert "Published errors have 6 digits; later ones are not compared." in output

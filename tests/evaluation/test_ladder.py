@@ -5,11 +5,12 @@ import pytest
 
 from de_gym.controllers import available
 from de_gym.evaluation import ladder
-from de_gym.evaluation.ladder import ladder_table, make_ladder, place_sentence, stored_ladders
+from de_gym.evaluation.ladder import ladder_table, make_ladder, places_table, stored_ladders
 from de_gym.evaluation.ladder_figure import NUM_SHOWN, ladder_chart, shown_methods
 from de_gym.evaluation.model_cards import controllers_table, model_cards, training_commands
 from de_gym.evaluation.protocol import PROTOCOLS
 from de_gym.evaluation.result_files import StoredRuns, add_runs
+from de_gym.evaluation.table import to_markdown
 
 PROTOCOL = PROTOCOLS["small-cec17-10d"]
 LEVELS = {"jso": 5.0, "jade": 5.0, "adaptive": 9.0, "jso-lde-paper": 0.0}
@@ -48,8 +49,13 @@ def test_a_shared_first_place_is_not_emphasised(ladders):
     assert not any(cell.strong for cell in cells.values())
 
 
-def test_the_sentence_names_every_place(ladders):
-    assert place_sentence(ladders, "adaptive").endswith("3 of 3 at n = 10, 250 n.")
+@pytest.mark.parametrize(
+    ("name", "other", "cell"),
+    [("jade", "adaptive", "1= of 3 (29/0/0)"), ("adaptive", "jso", "3 of 3 (0/0/29)"), ("jso", "hses", "1= of 3")],
+)
+def test_a_place_stands_beside_the_functions_on_which_a_method_beats_another(ladders, name, other, cell):
+    header, _, row = to_markdown(places_table(ladders, name, other)).splitlines()
+    assert (header, row) == ("| evaluations | n = 10 |", f"| 250 n | {cell} |")
 
 
 def test_protocols_without_results_are_left_out(ladders):

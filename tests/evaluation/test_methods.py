@@ -16,6 +16,7 @@ from de_gym.evaluation.protocol import SEED_RULE, Protocol
 from de_gym.evaluation.results import load_results
 from de_gym.evaluation.runner import run_methods
 from de_gym.evaluation.store import ResultStore
+from de_gym.evolution.two_population import CONTROLS
 from de_gym.optimizers import PAPER_METHODS, ControlledDE, run
 from de_gym.problems import make_suite
 
@@ -166,6 +167,14 @@ def test_jso_s_trace_follows_its_shrinking_population_and_hses_has_none():
 
 
 @pytest.mark.slow
+def test_a_trace_holds_every_control_of_an_adjusted_algorithm():
+    seed = np.random.SeedSequence(1)
+    trace = _method("random-residuals").trace(PROBLEM, seed, PROTOCOL)
+    assert list(trace.residuals) == [control.name for control in CONTROLS]
+    assert all(len(values) == len(trace.fitness) and np.ptp(values) > 0.0 for values in trace.residuals.values())
+    assert _method("l-srtde").trace(PROBLEM, seed, PROTOCOL).residuals == {}
+
+
 def test_random_residuals_are_a_method():
     method = make_methods(["random-residuals"], PROTOCOL)[0]
     record = method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2)), PROTOCOL)

@@ -54,3 +54,10 @@ def test_a_flat_population_has_only_the_best_cluster():
     mean_factors, _ = ParameterTrace("m", [np.ones(4)], [np.full(4, 0.5)], [np.full(4, 0.9)]).cluster_means()
     assert mean_factors[0, 0] == 0.5
     assert np.isnan(mean_factors[0, 1:]).all()
+
+
+def test_the_residuals_that_moved_most_are_shown_in_the_order_of_the_controls():
+    residuals = {"still": np.zeros(3), "wide": np.array([-1.0, 0.0, 1.0]), "narrow": np.array([0.1, 0.2, 0.3])}
+    trace = ParameterTrace("m", [np.ones(4)] * 3, [np.ones(4)] * 3, [np.ones(4)] * 3, residuals)
+    assert list(trace.most_moved(2)) == ["wide", "narrow"]
+    assert list(trace.most_moved(5)) == ["still", "wide", "narrow"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from de_gym.evaluation import published, score_tables, seed_tables
+from de_gym.evaluation import paper_cases, published, score_tables, seed_tables
 from de_gym.evaluation.protocol import PROTOCOLS
 from de_gym.evaluation.result_files import StoredRuns, add_runs
 from de_gym.evaluation.table import to_markdown
@@ -81,14 +81,21 @@ def test_a_table_of_scores_has_a_column_for_every_protocol(folder):
     assert rows[1] == "| `mine` | 1.00 (2) |  | 8/0/0 |"
 
 
-def test_the_study_of_cells_has_the_paper_s_figures_beside_ours(folder):
-    _write(folder, "paper-500-cells", 7.0, "controller")
-    header, _, first, *_ = _lines(score_tables.errors_by_cells_table(PROTOCOL))
-    assert header == "| function | 500 cells | 500 cells, paper | 2000 cells, paper |"
-    cells = first.split(" | ")
-    assert cells[0] == "| f21"
-    assert 7.0 < float(cells[1].split()[0]) < 8.0
-    assert cells[2:] == ["4.00E+02 (0.00E+00)", "2.35E+02 (9.04E+01) |"]
+def test_the_paper_s_cases_have_its_figures_ours_and_the_difference_in_standard_errors(folder, monkeypatch):
+    _write(folder, "paper-500-cells", 399.7, "controller")
+    cases = (("lde-n50-cell500", "paper-500-cells"), ("lde-n50-cell1500", ""), ("lde-n50-cell500", "mine"))
+    monkeypatch.setitem(paper_cases.CASES, PROTOCOL.table, cases)
+    content = paper_cases.cases_table(PROTOCOL)
+    names = ("paper: N = 50, 500 cells", "`paper-500-cells`", "z", "paper: N = 50, 1500 cells", "`mine`", "z")
+    assert content.header == ("function", *names)
+    function, printed, own, z, other, *_ = content.rows[1]
+    assert (function.text, printed.text, printed.note) == ("f22", "3.15E+02", "1.06E+02")
+    assert other.text == "2.95E+01"
+    spread = np.random.default_rng(0).random((8, 20))[1]
+    mean, deviation = 399.7 + spread.mean(), spread.std()
+    assert own.value == pytest.approx(mean)
+    assert z.value == pytest.approx((mean - 315.0) / np.sqrt(106.0**2 / 51 + deviation**2 / 20))
+    assert z.strong
 
 
 def test_a_ranking_has_the_paper_s_scores_beside_ours(folder):

@@ -54,6 +54,8 @@ PROBE = """<script>addEventListener("load", () => {
     arrow: table.tHead.rows[0].cells[1].getAttribute("aria-sort"),
     pictures: [...document.images].map((image) => image.naturalWidth),
     tip: point(), all: state(), panels: document.querySelectorAll("#overview svg").length,
+    ticks: makeScale({domain: [1e-8, 1e10], log: true}, [102, 8], 28).ticks, median: medianOf([1, 2, 4, 9]),
+    strokes: [...document.querySelectorAll("nav [data-method]")].map((made) => made.style.getPropertyValue("--stroke")),
   });
   document.querySelector('nav button[data-method="random"]').click();
   seen.without = state();
@@ -311,6 +313,13 @@ def test_the_pointer_reads_all_curves_in_a_real_browser(seen, sample_results):
     assert seen["tip"][0] == "evaluations / dimension: 10000"
     told = {line.rsplit(maxsplit=1)[0]: float(line.rsplit(maxsplit=1)[1]) for line in seen["tip"][1:]}
     assert told == {label: pytest.approx(share, rel=6e-3) for label, share in shares.items()}
+
+
+def test_charts_have_few_round_ticks_and_true_medians_in_a_real_browser(seen):
+    assert seen["ticks"] == pytest.approx([1e-6, 1e0, 1e6])
+    assert seen["median"] == 3.0
+    assert set(seen["strokes"]) <= {"solid", "dashed"}
+    assert len(seen["strokes"]) == 6
 
 
 def test_every_function_has_a_page_in_a_real_browser(seen, sample_results):

@@ -157,6 +157,7 @@ def test_stored_results_get_the_paper_s_marks_against_the_published_lde(publishe
         opposite += sum({ours, theirs} == {"+", "-"} for ours, theirs in zip(marks, column.marks, strict=True))
         total += len(marks)
     assert total >= 9 * len(CEC2017.functions)
-    # Where the paper's own p-value is near the limit, two sets of 51 runs get different marks.
-    assert agreeing > 0.88 * total
-    assert opposite <= 1  # cDE on F17, which the paper finds worse than LDE and we find better
+    # Where a p-value is near the limit, two sets of 51 runs get different marks. Of sets drawn from 102 runs with two
+    # independent seeds, 260 to 270 of 290 marks are the paper's (265 +- 2.4) and 0, 1 or 2 opposite (0.4, 0.5, 0.1).
+    assert agreeing > (265 - 3 * 2.4) / 290 * total
+    assert opposite <= 2

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from de_gym.evolution.draws import DrawLayout, GenerationDraws
 from de_gym.evolution.populations import RUN, Population, Trials
 from de_gym.evolution.shell import Shell
+from de_gym.machine.draws import DrawLayout, GenerationDraws
 
 
 @pytest.fixture

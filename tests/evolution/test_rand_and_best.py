@@ -104,8 +104,8 @@ def test_eigenvectors_are_those_of_the_given_rows(rng):
 
 
 def test_eigen_crossover_of_one_coordinate_changes_along_one_eigenvector(rng):
-    from de_gym.evolution.draws import DrawLayout, GenerationDraws
     from de_gym.evolution.populations import RUN, Trials
+    from de_gym.machine.draws import DrawLayout, GenerationDraws
 
     shell = RandAndBest(20, eigen_probability=1.0)
     state = shell.start(np.zeros(1, RUN), 3)

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from de_gym import Problem, ProblemBatch, make_suite
-from de_gym.evolution.principal_axes import turn_axes
 from de_gym.evolution.run_arrays import put_runs, take_runs
-from de_gym.evolution.top_and_front import FRONT, MAIN, MEMORY_SIZE, SMALLEST_SIZE, SPARSE, TOP, Trials
 from de_gym.evolution.two_population import (
     CONTROLS,
     FEATURES,
@@ -26,6 +24,8 @@ from de_gym.evolution.two_population import (
     set_parameters,
     start,
 )
+from de_gym.machine.principal_axes import turn_axes
+from de_gym.machine.top_and_front import FRONT, MAIN, MEMORY_SIZE, SMALLEST_SIZE, SPARSE, TOP, Trials
 
 NAMES = [control.name for control in CONTROLS]
 

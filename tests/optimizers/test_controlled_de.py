@@ -66,7 +66,7 @@ def test_constant_controls_are_reported():
 
 
 def test_unknown_settings_are_refused():
-    with pytest.raises(ValueError, match="Unknown p-best schedule 'steps'"):
+    with pytest.raises(ValueError, match="Unknown schedule for `pbest` 'steps'"):
         ControlledDE(RandomController(10), pbest="steps")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from de_gym.evolution.breeding_places import (
+from de_gym.machine.breeding_places import (
     BEST,
     FACTOR,
     FRESH,
@@ -22,12 +22,12 @@ from de_gym.evolution.breeding_places import (
     happens,
     number_of,
 )
-from de_gym.evolution.chances import cauchy_at, find_base, uniform_at
-from de_gym.evolution.principal_axes import cross_along_axes
-from de_gym.evolution.top_and_front import Run
+from de_gym.machine.chances import cauchy_at, find_base, uniform_at
 from de_gym.machine.compiling import inlined, shared
 from de_gym.machine.coordinates import move_to_pbest, to_fresh, to_midpoint
 from de_gym.machine.lanes import ROW_WIDTH, choose, load_from, store_from
+from de_gym.machine.principal_axes import cross_along_axes
+from de_gym.machine.top_and_front import LARGEST_WITH_AXES, Run
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
@@ -40,6 +40,7 @@ _NOISE_SCALE = 0.0005
 def cross_all(parameter: Run, rates: Pointer[float], places: BreedingPlaces) -> None:
     """Write the trials, and the share of their coordinates that were crossed."""
     dimension, points, low, high = places.dimension, places.points, places.low, places.high
+    axes_probability = parameter.eigenvector_probability if dimension <= LARGEST_WITH_AXES else 0.0
     for i in range(places.num_trials):
         rate, drawn = number_of(places, RATE, i), NUM_SECTIONS * places.padded + i * dimension
         num_crossed, num_outside = 0, 0
@@ -47,7 +48,7 @@ def cross_all(parameter: Run, rates: Pointer[float], places: BreedingPlaces) -> 
             num_crossed += places.uniforms[drawn + j] <= rate
         rates[i] = num_crossed / dimension
         is_partial = num_crossed < dimension
-        if is_partial and happens(parameter.eigenvector_probability, USE_AXES, i, places):
+        if is_partial and happens(axes_probability, USE_AXES, i, places):
             _cross_axes(i, drawn, places)
         else:
             _cross_row(i, drawn, places)

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 
-from de_gym.evolution.draws import DrawLayout, GenerationDraws
+from de_gym.machine.draws import DrawLayout, GenerationDraws
 
 LAYOUT = DrawLayout(controller_uniforms=2, shell_uniforms=3, run_uniforms=1, normals=1)
 

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from de_gym.arrays import FloatArray
-from de_gym.evolution.breeding_places import (
+from de_gym.machine.breeding_places import (
     ANGLE,
     BEST,
     FACTOR,
@@ -43,11 +43,26 @@ from de_gym.evolution.breeding_places import (
     pad,
     uniform_of,
 )
-from de_gym.evolution.chances import MAX_REDRAWS, find_base, redraw_cauchy, redraw_normal, uniform_at
-from de_gym.evolution.front_crossing import cross_all
-from de_gym.evolution.principal_axes import turn_axes
-from de_gym.evolution.top_and_front import (
+from de_gym.machine.chances import MAX_REDRAWS, find_base, redraw_cauchy, redraw_normal, uniform_at
+from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.coordinates import positive_or_never
+from de_gym.machine.elementary import fraction, logarithm, sine_half_turns
+from de_gym.machine.front_crossing import cross_all
+from de_gym.machine.lanes import (
+    WIDTH,
+    absolute,
+    load,
+    moved,
+    pointer_to,
+    square_root,
+    store,
+)
+from de_gym.machine.picks import pick_index
+from de_gym.machine.principal_axes import turn_axes
+from de_gym.machine.streams import fill_uniforms, seed_streams
+from de_gym.machine.top_and_front import (
     FRONT,
+    LARGEST_WITH_AXES,
     MAIN,
     MEMORY_SIZE,
     PARTS_PER_GENERATION,
@@ -59,20 +74,6 @@ from de_gym.evolution.top_and_front import (
     TwoPopulations,
     locate_run,
 )
-from de_gym.machine.compiling import inlined, shared
-from de_gym.machine.coordinates import positive_or_never
-from de_gym.machine.elementary import fraction, logarithm, sine_half_turns
-from de_gym.machine.lanes import (
-    WIDTH,
-    absolute,
-    load,
-    moved,
-    pointer_to,
-    square_root,
-    store,
-)
-from de_gym.machine.picks import pick_index
-from de_gym.machine.streams import fill_uniforms, seed_streams
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Lanes, Pointer
@@ -108,7 +109,7 @@ def breed_run(
     run, first, end = state.runs[index], trials.starts[index], trials.starts[index + 1]
     if first == end:
         return
-    if parameter.eigenvector_probability > 0.0:
+    if parameter.eigenvector_probability > 0.0 and lower.shape[1] <= LARGEST_WITH_AXES:
         _turn_axes(index, state, lower[index], upper[index])
     dimension, home = trials.points.shape[1], locate_run(index, state)
     places = BreedingPlaces(

@@ -1,22 +1,27 @@
-"""One-to-one selection of R runs in place: trials replace parents, beaten parents retire, the worst may be dropped."""
+"""One-to-one selection of R runs in place: trials replace parents, beaten parents retire, the worst may be dropped.
+
+The archive of beaten parents are the rows of a population's ``positions`` from its capacity on.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.archive import RANDOM_LEAVING, archive_limit, copy_row, leave_at_random, retire
-from de_gym.evolution.populations import PlanRecords, RunRecords
+from de_gym.arrays import FloatArray, IntArray, RunArray
 from de_gym.machine.compiling import compiled, inlined, shared
 from de_gym.machine.ordering import is_better, is_not_worse, rank_by_fitness
 
 # Up to this many changed values insertion into the old order is faster than sorting anew.
 _MANY_CHANGES = 100
 
+# What happens when the archive is full; the numbers are what the compiled code switches on.
+ARCHIVE_RULES = {"overwrite": 0, "random-leaving": 1}
+_RANDOM_LEAVING = ARCHIVE_RULES["random-leaving"]
+
 
 @compiled
 def replace_parents(
-    runs: RunRecords,
+    runs: RunArray,
     positions: FloatArray,
     fitness: FloatArray,
     order: IntArray,
@@ -42,7 +47,7 @@ def replace_parents(
     capacity = order.shape[1]
     for run in range(runs.shape[0]):
         begin, size = starts[run], starts[run + 1] - starts[run]
-        limit, count = archive_limit(size, archive_fraction, max_archive_size), runs[run]["archive_size"]
+        limit, count = _archive_limit(size, archive_fraction, max_archive_size), runs[run]["archive_size"]
         rows, leaving = positions[run], uniforms[run, first_uniform * size :]
         num_replaced = 0
         for i in range(size):
@@ -51,12 +56,12 @@ def replace_parents(
             parent_fitness[run, i], origins[run, i] = parent, i
             if is_better(value, parent) or (not strictly and is_not_worse(value, parent)):
                 if is_better(value, parent):
-                    count = retire(rows, i, capacity, count, limit, archive_rule, leaving)
-                copy_row(points, begin + i, rows, i)
+                    count = _retire(rows, i, capacity, count, limit, archive_rule, leaving)
+                _copy_row(points, begin + i, rows, i)
                 fitness[run, i] = value
                 num_replaced += 1
-        if archive_rule == RANDOM_LEAVING:
-            count = leave_at_random(rows, capacity, count, limit, leaving)
+        if archive_rule == _RANDOM_LEAVING:
+            count = _leave_at_random(rows, capacity, count, limit, leaving)
         runs[run]["archive_size"] = count
         _restore_order(order[run, :size], fitness[run, :size], num_replaced)
 
@@ -82,14 +87,14 @@ def _precedes(fitness: FloatArray, row: int, other: int) -> bool:
 
 @compiled
 def drop_worst(
-    runs: RunRecords,
+    runs: RunArray,
     positions: FloatArray,
     fitness: FloatArray,
     order: IntArray,
     improvements: FloatArray,
     parent_fitness: FloatArray,
     origins: IntArray,
-    plans: PlanRecords,
+    plans: RunArray,
     archive_fraction: float,
     max_archive_size: int,
 ) -> None:
@@ -110,11 +115,11 @@ def drop_worst(
         for row in range(size):
             target = next_rows[row]
             if 0 <= target < row:
-                copy_row(rows, row, rows, target)
+                _copy_row(rows, row, rows, target)
                 fitness[run, target], origins[run, target] = fitness[run, row], origins[run, row]
         fitness[run, next_size:size] = np.inf
         runs[run]["size"] = next_size
-        limit = archive_limit(next_size, archive_fraction, max_archive_size)
+        limit = _archive_limit(next_size, archive_fraction, max_archive_size)
         runs[run]["archive_size"] = min(runs[run]["archive_size"], limit)
 
 
@@ -137,3 +142,41 @@ def _rows_without_worst(order: IntArray, fitness: FloatArray, next_size: int) ->
             next_rows[i] = row
             row += 1
     return next_rows
+
+
+@inlined
+def _copy_row(source: FloatArray, source_row: int, target: FloatArray, target_row: int) -> None:
+    """Copy one row; a loop, because the assignment of slices costs more than a short row."""
+    for j in range(source.shape[1]):
+        target[target_row, j] = source[source_row, j]
+
+
+@inlined
+def _retire(
+    positions: FloatArray, row: int, first: int, count: int, limit: int, rule: int, uniforms: FloatArray
+) -> int:
+    """Copy the individual in ``row`` to the archive that begins at row ``first``; return the number of its members.
+
+    A full archive overwrites a member at random, or grows for the time being until ``_leave_at_random``.
+    """
+    if limit == 0:
+        return 0
+    slot = count if rule == _RANDOM_LEAVING or count < limit else int(uniforms[row] * limit)
+    _copy_row(positions, row, positions, first + slot)
+    return count + 1 if rule == _RANDOM_LEAVING else min(count + 1, limit)
+
+
+@inlined
+def _archive_limit(size: int, fraction: float, max_size: int) -> int:
+    """Return how many members the archive of a population may have."""
+    return min(int(fraction * size), max_size)
+
+
+@inlined
+def _leave_at_random(positions: FloatArray, first: int, count: int, limit: int, uniforms: FloatArray) -> int:
+    """Have members leave, old and new alike, until ``limit`` of ``count`` remain; return how many there are."""
+    while count > limit:
+        leaving = int(uniforms[count - limit - 1] * count)
+        count -= 1
+        _copy_row(positions, first + count, positions, first + leaving)
+    return count

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from de_gym.arrays import Float32Array, FloatArray
-from de_gym.evolution.scale_free import (
+from de_gym.machine.compiling import compiled, shared
+from de_gym.machine.scale_free import (
     LARGEST_FEATURE,
     Feature,
     find_diversity,
@@ -13,10 +14,9 @@ from de_gym.evolution.scale_free import (
     write_progress,
     write_task,
 )
-from de_gym.evolution.top_and_front import MAIN, MEMORY_SIZE, Run, RunPlaces, TwoPopulations, locate_run
-from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.top_and_front import MAIN, MEMORY_SIZE, TwoPopulations, locate_run
 
-__all__ = ["FEATURES", "LARGEST_FEATURE", "find_front_diversity", "find_top_spread", "observe_run"]
+__all__ = ["FEATURES", "LARGEST_FEATURE", "observe_run", "observe_runs"]
 
 FEATURES = (
     Feature("spent", "share of the budget spent"),
@@ -37,9 +37,13 @@ FEATURES = (
 def observe_run(
     index: int, state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array
 ) -> None:
-    """Write the features (R, K) of run ``index``."""
+    """Write the features (R, K) of run ``index``; the first time, also note what later ones compare with."""
     run, places, dimension = state.runs[index], locate_run(index, state), lower.shape[1]
-    spread, diversity = find_top_spread(run, places), find_front_diversity(run, places, lower[index], upper[index])
+    # The median value of top minus its best, and how far front's individuals lie apart.
+    spread = places.top_fitness[run.size // 2] - places.top_fitness[0]
+    diversity = find_diversity(run.size, places.front, places.front_rows, lower[index], upper[index])
+    if run.evaluations == run.initial_size:
+        run.initial_diversity, run.initial_spread = diversity, spread
     memory = 0.0
     for slot in range(MEMORY_SIZE):
         memory += places.memory[MAIN * MEMORY_SIZE + slot] / MEMORY_SIZE
@@ -49,13 +53,8 @@ def observe_run(
     write_task(features, index, 9, dimension, run.max_evaluations)
 
 
-@inlined
-def find_front_diversity(run: Run, places: RunPlaces, lower: FloatArray, upper: FloatArray) -> float:
-    """Return how far front's individuals lie apart, in units of the box."""
-    return find_diversity(run.size, places.front, places.front_rows, lower, upper)
-
-
-@inlined
-def find_top_spread(run: Run, places: RunPlaces) -> float:
-    """Return top's median value minus its best."""
-    return places.top_fitness[run.size // 2] - places.top_fitness[0]
+@compiled
+def observe_runs(state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array) -> None:
+    """Write the features (R, K) of all runs, given bounds (R, D)."""
+    for index in range(len(state.runs)):
+        observe_run(index, state, lower, upper, features)

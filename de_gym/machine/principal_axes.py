@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.jacobi import sweep
 from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.jacobi import sweep
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.chances import find_base, uniform_at
+from de_gym.machine.chances import find_base, uniform_at
 from de_gym.machine.compiling import inlined
 from de_gym.machine.lanes import WIDTH
 from de_gym.machine.streams import NUM_STREAMS, KeyArray, whole_turns
@@ -40,7 +40,7 @@ class BreedingSpace(NamedTuple):
         uniforms: Random numbers, sections of P and then D per trial.
         numbers: Sections of P, named above.
         rows: Where parent, p-best, r1 and r2 of each trial begin within ``positions``, sections of P.
-        move: A move and its part along some axes, shape (2, D).
+        move: A move and its part along some axes, D numbers each.
     """
 
     states: KeyArray
@@ -91,11 +91,11 @@ def make_breeding_space(max_trials: int, dimension: int) -> BreedingSpace:
     """Return memory for at most ``max_trials`` trials of a run."""
     padded = pad(max_trials)
     return BreedingSpace(
-        np.empty((4, NUM_STREAMS), np.uint64),
+        np.empty(4 * NUM_STREAMS, np.uint64),
         np.empty(num_uniforms(max_trials, dimension)),
         np.empty(NUM_NUMBERS * padded),
         np.empty(NUM_ROWS * padded, np.int64),
-        np.empty((2, dimension)),
+        np.empty(2 * dimension),
     )
 
 

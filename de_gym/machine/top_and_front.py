@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.compiling import compiled, inlined, shared
 from de_gym.machine.lanes import moved, pointer_to
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ SMALLEST_SIZE = 4
 # in parallel; whole generations converge visibly later.
 PARTS_PER_GENERATION = 4
 SMALLEST_PART = 8
+
+# Axes of more coordinates would take more memory and more time than all the rest; runs with more have none.
+LARGEST_WITH_AXES = 300
 
 RUN = np.dtype(
     [
@@ -91,7 +94,7 @@ class TwoPopulations(NamedTuple):
         ranking: Slot of front of each rank, best first, when the generation began, shape (R, C).
         successes: What is known of each success of the pool, dtype ``SUCCESS``, shape (R, C).
         memory: Crossover rates to draw around, main and sparse, shape (R, 2, MEMORY_SIZE).
-        basis: Orthonormal axes of top in units of the box, one per row, shape (R, D, D).
+        basis: Orthonormal axes of top in units of the box, one per row, shape (R, D, D); empty where there are none.
     """
 
     runs: RunArray
@@ -176,7 +179,7 @@ def locate_run(index: int, state: TwoPopulations) -> RunPlaces:
     )
 
 
-@compiled
+@shared
 def make_trials(starts: IntArray, dimension: int) -> Trials:
     """Return memory for the trials of R runs."""
     count = starts[-1]
@@ -193,7 +196,7 @@ def num_trials(run: Run) -> int:
     return int(min(part, run.size - run.num_made, run.max_evaluations - run.evaluations))
 
 
-@compiled
+@shared
 def find_starts(runs: RunArray, begins: bool) -> IntArray:
     """Return ``starts`` of the trials that each run makes next, shape (R + 1,).
 
@@ -202,14 +205,20 @@ def find_starts(runs: RunArray, begins: bool) -> IntArray:
         begins: Whether runs begin a generation; otherwise only those make trials that are in the middle of one.
     """
     starts = np.empty(len(runs) + 1, np.int64)
-    starts[0] = 0
-    for index in range(len(runs)):
-        makes_some = begins or runs[index].part > 0
-        starts[index + 1] = starts[index] + (num_trials(runs[index]) if makes_some else 0)
+    write_starts(runs, begins, starts)
     return starts
 
 
 @compiled
+def write_starts(runs: RunArray, begins: bool, starts: IntArray) -> None:
+    """Write what ``find_starts`` returns."""
+    starts[0] = 0
+    for index in range(len(runs)):
+        makes_some = begins or runs[index].part > 0
+        starts[index + 1] = starts[index] + (num_trials(runs[index]) if makes_some else 0)
+
+
+@shared
 def slice_runs(state: TwoPopulations, first: int, end: int) -> TwoPopulations:
     """Return the runs from ``first`` up to ``end``, which share their memory with the state."""
     return TwoPopulations(

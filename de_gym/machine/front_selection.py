@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.evolution.scale_free import average_success_rate
-from de_gym.evolution.top_and_front import (
+from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.lanes import pointer_to
+from de_gym.machine.ordering import rank_by_fitness
+from de_gym.machine.scale_free import average_success_rate
+from de_gym.machine.selection import copy_row
+from de_gym.machine.top_and_front import (
     MAIN,
     MAIN_RATE,
     MEMORY_SIZE,
@@ -23,10 +27,6 @@ from de_gym.evolution.top_and_front import (
     locate_run,
     plan_size,
 )
-from de_gym.machine.compiling import inlined, shared
-from de_gym.machine.lanes import pointer_to
-from de_gym.machine.ordering import rank_by_fitness
-from de_gym.machine.selection import copy_row
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer

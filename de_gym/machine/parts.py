@@ -1,0 +1,81 @@
+"""Parts: functions that are compiled into kernels and never for themselves.
+
+Numba would optimise every function that a kernel calls, make machine code and wrappers for Python from it, and then do
+all of that again with the kernel that contains it; and once more for every constant the function is called with. Half
+of the time that a first call takes would go into code that nobody runs.
+"""
+
+# Numba's compiler may be extended, but says little about its types.
+# mypy: disable-error-code="attr-defined, misc, no-untyped-call, override"
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from numba import config
+from numba._dynfunc import make_function
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import register_pass
+from numba.core.registry import CPUDispatcher
+from numba.core.typed_passes import NativeLowering
+from numba.core.types import unliteral
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+class _PartLibrary(JITCodeLibrary):
+    """The intermediate code of a part: kernels copy it, and optimise it where they use it."""
+
+    def _optimize_final_module(self) -> None:
+        return
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerPart(NativeLowering):
+    """Numba's last step, without machine code of the part alone, which nobody would call."""
+
+    _name = "lower_part"
+
+    def run_pass(self, state: Any) -> bool:
+        state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        function = state.cr.fndesc
+        # Numba knows functions by an object like this; nothing calls the address.
+        entry = make_function(function.lookup_module(), function.qualname, "", 0, state.cr.env, (state.library,))
+        state.targetctx.insert_user_function(entry, function, [state.library])
+        state.cr = state.cr._replace(cfunc=entry)
+        return True
+
+
+class _PartCompiler(CompilerBase):
+    def define_pipelines(self) -> list[Any]:
+        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager.passes = [(_LowerPart if step is NativeLowering else step, what) for step, what in manager.passes]
+        manager.finalize()
+        return [manager]
+
+
+class _Part(CPUDispatcher):
+    """A function that is compiled into kernels only; Python, too, may call it, and runs it as it is written."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+    def get_call_template(self, args: Sequence[Any], kws: dict[str, Any]) -> Any:
+        # Numba would compile one version for each constant that it is called with.
+        return super().get_call_template([unliteral(kind) for kind in args], kws)
+
+
+def as_part(function: Function, **options: bool) -> Function:
+    """Return ``function`` as a part, with further options of numba."""
+    if config.DISABLE_JIT:
+        return function
+    options.update(nopython=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return cast(Function, _Part(function, {}, {"error_model": "numpy", **options}, _PartCompiler))
