@@ -187,6 +187,9 @@ class _ModuleMemory(_Memory):
             with torch.no_grad():
                 inputs = torch.as_tensor(observations)
                 outputs = module(inputs if parameter is None else inputs.to(parameter))
+        except RuntimeError as error:  # torch's, of layers that do not fit
+            shape = observations.shape
+            raise ValueError(f"The module cannot act on observations of shape {shape}: {error}.") from error
         finally:
             module.train(was_training)
         if not hasattr(outputs, "detach"):

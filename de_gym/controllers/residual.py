@@ -116,7 +116,9 @@ class ResidualController:
         """
         chosen = np.zeros(len(observations), np.int64) if owners is None else owners
         budgets, dimensions = (observations[:, self.features.index(name)] for name in ("budget", "dimension"))
-        return _residuals(observations, chosen, self.weights, self._positions, self._shares(budgets, dimensions))
+        shares, residuals = self._shares(budgets, dimensions), np.zeros((len(chosen), len(self.controls)))
+        _write_residuals(observations, chosen, self.weights, self._positions, shares, residuals)
+        return residuals
 
     def size_residuals(self, dimension: int, budgets: IntArray, owners: IntArray | None = None) -> FloatArray:
         """Return the residual of each run's first population size, shape (R,), given budgets (R,)."""
@@ -149,24 +151,27 @@ def num_numbers(num_controls: int) -> int:
 
 
 @compiled
-def _residuals(
-    observations: Float32Array, owners: IntArray, weights: FloatArray, positions: IntArray, shares: FloatArray
-) -> FloatArray:
-    """Return tanh of every control's weighted sum of inputs, the mean over the maps, added up in a fixed order."""
+def _write_residuals(
+    observations: Float32Array,
+    owners: IntArray,
+    weights: FloatArray,
+    positions: IntArray,
+    shares: FloatArray,
+    residuals: FloatArray,
+) -> None:
+    """Write tanh of every control's weighted sum of inputs, the mean over the maps, added up in a fixed order."""
     num_maps, num_controls, num_inputs = weights.shape[1:]
-    residuals = np.zeros((len(owners), num_controls))
     for run in range(len(owners)):
+        owner = owners[run]
         for k in range(num_maps):
             if shares[run, k] > 0.0:
                 for control in range(num_controls):
-                    row = weights[owners[run], k, control]
-                    total = row[0]
+                    total = weights[owner, k, control, 0]
                     for entry in range(1, num_inputs):
-                        total += row[entry] * observations[run, positions[entry]]
+                        total += weights[owner, k, control, entry] * observations[run, positions[entry]]
                     residuals[run, control] += shares[run, k] * total
         for control in range(num_controls):
             residuals[run, control] = math.tanh(residuals[run, control])
-    return residuals
 
 
 def save_residual_controller(controller: ResidualController, path: str | Path) -> Path:

@@ -18,7 +18,7 @@ import numpy as np
 from de_gym.checks import listed, shown, whole
 from de_gym.controllers import (
     ConstantController,
-    Controller,
+    PolicyController,
     RandomController,
     RandomResiduals,
     RecurrentController,
@@ -35,6 +35,7 @@ from de_gym.optimizers import (
     AdaptiveDE,
     ControlledDE,
     Optimizer,
+    find_controller,
     is_model,
     make_controlled_optimizer,
     process_settings,
@@ -188,16 +189,19 @@ def algorithm_method(name: str) -> OptimizerMethod:
     return OptimizerMethod(name, optimizer, {"kind": "baseline", "algorithm": optimizer.name, "settings": constants})
 
 
-def controller_method(
-    name: str, controller: Controller, details: Mapping[str, object] | None = None
-) -> OptimizerMethod:
+def controller_method(name: str, source: object, details: Mapping[str, object] | None = None) -> OptimizerMethod:
     """Return a controller as a method: in the decision process it was trained in, or else the paper's.
 
     Args:
         name: Its name in stores and reports.
-        controller: Any controller made for a certain population size.
+        source: A controller, such as ``from_policy`` returns, or a model that has its environment.
         details: What distinguishes it from others of its class, as JSON values; known for trained controllers.
     """
+    controller: Any = find_controller(source)
+    if isinstance(controller, ResidualController):
+        return residual_method(name, controller)
+    if isinstance(controller, PolicyController):
+        return _policy_method(name, controller, None, details or {})
     if controller.population_size is None:
         raise ValueError(f"Controller {name!r} must have a population size to be compared, got None.")
     settings: dict[str, object] = {
@@ -233,19 +237,26 @@ def users_method(source: str, population_size: int | None = None, trust: bool = 
     Stored results are taken for those of the same method while the numbers of its policy and the file that it comes
     from are the same.
     """
-    optimizer = make_controlled_optimizer(source, population_size, trust=trust)
-    assert isinstance(optimizer, AdaptiveDE | ControlledDE)
-    controller: Any = optimizer.controller
+    controller = find_controller(source, trust=trust)
+    details = {"source": source, "source_sha256": _source_checksum(source)}
+    name = source.rpartition(":")[2].removesuffix(".zip").rpartition("/")[2]
+    return _policy_method(name, controller, population_size, details)
+
+
+def _policy_method(
+    name: str, controller: Any, population_size: int | None, details: Mapping[str, object]
+) -> OptimizerMethod:
+    """Return a user's own controller as a method, in the algorithm that it was trained in."""
+    optimizer = make_controlled_optimizer(controller, population_size)
     settings = {
         "kind": "controller",
         "controller": type(controller).__name__,
         "population_size": population_size or getattr(controller, "population_size", None),
         "algorithm": optimizer.name,
-        "source": source,
-        "source_sha256": _source_checksum(source),
         "policy_sha256": _policy_checksum(getattr(controller, "policy", controller)),
+        **details,
     }
-    return OptimizerMethod(source.rpartition(":")[2].removesuffix(".zip").rpartition("/")[2], optimizer, settings)
+    return OptimizerMethod(name, optimizer, settings)
 
 
 def _source_checksum(source: str) -> str | None:

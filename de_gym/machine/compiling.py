@@ -23,6 +23,9 @@ Kernel = TypeVar("Kernel", bound=Callable[..., object])
 # The layers that hold kernels, lowest first.
 _LAYERS = ("machine", "problems", "evolution", "controllers", "envs", "optimizers")
 
+# Nobody calls a kernel from C.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
 
 @cache
 def _source_stamp(layer: str) -> tuple[float, int]:
@@ -39,10 +42,10 @@ def compiled(function: Kernel) -> Kernel:
     No fast-math: every result is the same IEEE arithmetic whatever the batch it was computed in.
     """
     try:
-        dispatcher: Any = njit(cache=True, nogil=True, error_model="numpy")(function)
+        dispatcher: Any = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:
         # Neither the package's folder nor the user's cache can be written: every process compiles for itself.
-        return cast(Kernel, njit(nogil=True, error_model="numpy")(function))
+        return cast(Kernel, njit(**_OPTIONS)(function))
     # NOTE: numba has no public way to say what a cache entry depends on; without these private attributes the
     # only loss is the protection described above, hence no error when a future numba renames them.
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.machine.compiling import compiled, inlined, shared
+from de_gym.machine.compiling import inlined, shared
 
 # Up to this size insertion is the fastest stable sort, the more so on populations that are nearly sorted; larger
 # ones are merged from pieces of it. numpy's sort would take longer to compile than everything around it.
@@ -24,7 +24,7 @@ def is_not_worse(value: float, other: float) -> bool:
     return value <= other
 
 
-@compiled
+@shared
 def rank_by_fitness(fitness: FloatArray) -> IntArray:
     """Return the order that sorts ``fitness`` (N,) best first; equals keep their order."""
     size = fitness.shape[0]

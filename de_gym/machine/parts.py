@@ -17,8 +17,10 @@ from numba import config
 from numba._dynfunc import make_function
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
 from numba.core.types import unliteral
 
@@ -27,6 +29,13 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 class _PartLibrary(JITCodeLibrary):
     """The intermediate code of a part: kernels copy it, and optimise it where they use it."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        passes, builder = self._codegen._function_pass_manager()
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
 
     def _optimize_final_module(self) -> None:
         return
@@ -67,6 +76,13 @@ class _Part(CPUDispatcher):
 
     def __call__(self, *arguments: Any) -> Any:
         return self.py_func(*arguments)
+
+    def compile(self, sig: Any) -> Any:
+        arguments, result = normalize_signature(sig)
+        if arguments not in self.overloads:
+            with global_compiler_lock, self._compiling_counter:
+                self.add_overload(self._compiler.compile(arguments, result))
+        return self.overloads[arguments].entry_point
 
     def get_call_template(self, args: Sequence[Any], kws: dict[str, Any]) -> Any:
         # Numba would compile one version for each constant that it is called with.

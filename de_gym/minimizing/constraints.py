@@ -89,6 +89,11 @@ class Constraints:
     def __bool__(self) -> bool:
         return bool(self.members)
 
+    @property
+    def have_equalities(self) -> bool:
+        """Whether some number has to have one value."""
+        return any((member.lower == member.upper).any() for member in self.members)
+
     def violations(self, point: FloatArray) -> list[FloatArray]:
         """Return the violations of every constraint."""
         return [member.violations(point) for member in self.members]

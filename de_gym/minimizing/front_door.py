@@ -106,7 +106,8 @@ def minimize(
             when they are missed by at most 1e-6, which random points never do: inequalities are found more easily.
         polish: Whether scipy's L-BFGS-B (SLSQP with constraints), or the method of scipy's that is named, continues
             from the best point along the coordinates that are not whole numbers. A tenth of ``max_evaluations`` is
-            kept for it, at most 100 gradients; the result is never worse.
+            kept for it, at most 100 gradients; the result is never worse. With equalities, which a local search meets
+            far more easily, it uses the whole tenth and begins again at random points.
         callback: Called as ``callback(intermediate_result)`` after every generation, or as ``callback(x, convergence)``
             if it has two arguments; it stops the run by raising ``StopIteration`` or by returning anything true.
         disp: Whether to show a progress bar, on terminals.
@@ -233,7 +234,8 @@ def _search(
     """Search until the budget is spent or a limit is reached, and polish where that is wanted."""
     budget = plan.max_evaluations
     if plan.polishing_method is not None:
-        budget = max(budget - reserved_for_polishing(budget, len(plan.space.free)), len(plan.starts), 1)
+        kept = reserved_for_polishing(budget, len(plan.space.free), plan.constraints)
+        budget = max(budget - kept, len(plan.starts), 1)
     optimizer = plan.choice.start_with(plan.space.box, rng, budget, len(plan.starts))
     record.optimizer = optimizer
     if optimizer is None:
@@ -244,7 +246,8 @@ def _search(
         problem = Problem("fun", *plan.space.box, evaluations)
         advance(optimizer, ProblemBatch([problem]), [record, endings, *bar], first_points)
         if plan.polishing_method is not None and not endings.is_final:
-            polish_best(evaluations, plan.space, plan.constraints, plan.polishing_method, plan.max_evaluations)
+            limits = plan.polishing_method, plan.max_evaluations
+            polish_best(evaluations, plan.space, plan.constraints, *limits, rng)
 
 
 @contextmanager

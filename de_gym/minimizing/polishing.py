@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 from scipy.optimize import Bounds, NonlinearConstraint
 from scipy.optimize import minimize as minimize_locally
@@ -42,13 +44,19 @@ def polishing_method(polish: bool | str, constraints: Constraints) -> str | None
     return name
 
 
-def reserved_for_polishing(max_evaluations: int, num_coordinates: int) -> int:
+def reserved_for_polishing(max_evaluations: int, num_coordinates: int, constraints: Constraints) -> int:
     """Return how many evaluations the search leaves."""
-    return min(int(_BUDGET_SHARE * max_evaluations), _MOST_GRADIENTS * (num_coordinates + 1))
+    share = int(_BUDGET_SHARE * max_evaluations)
+    return share if constraints.have_equalities else min(share, _MOST_GRADIENTS * (num_coordinates + 1))
 
 
 def polish(
-    evaluations: Evaluations, space: SearchSpace, constraints: Constraints, method: str, max_evaluations: int
+    evaluations: Evaluations,
+    space: SearchSpace,
+    constraints: Constraints,
+    method: str,
+    max_evaluations: int,
+    rng: np.random.Generator,
 ) -> None:
     """Search from the best point along the coordinates that are neither fixed nor whole numbers.
 
@@ -75,14 +83,11 @@ def polish(
         return NonlinearConstraint(lambda part: constraint.fun(complete(part)), constraint.lower, constraint.upper)
 
     inside = [along_part(constraint) for constraint in constraints.members]
-    try:
-        minimize_locally(
-            value_at,
-            best[moving],
-            method=method,
-            bounds=Bounds(lower, upper, keep_feasible=True),
-            constraints=inside,
-            tol=_TOLERANCE,
-        )
-    except _BudgetSpent:
-        return
+    options = {"bounds": Bounds(lower, upper, keep_feasible=True), "constraints": inside, "tol": _TOLERANCE}
+    end = evaluations.num_points + reserved_for_polishing(max_evaluations, len(space.free), constraints)
+    with suppress(_BudgetSpent):
+        minimize_locally(value_at, best[moving], method=method, **options)
+        # Points that miss equalities are compared by how far: the search chooses between valleys before it has seen a
+        # value inside them. Local searches from elsewhere see other valleys.
+        while constraints.have_equalities and evaluations.num_points < end:
+            minimize_locally(value_at, rng.uniform(lower, upper), method=method, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+import zlib
 from array import array
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +21,12 @@ UNASKED = -1
 
 _FORMAT = "de_gym ask and tell 1"
 _ARRAYS = {"events": "i8", "tickets": "i8", "values": "f8", "violations": "f8", "unasked": "f8"}
+
+# Everything that numpy, zipfile, zlib and json raise for bytes that are not what they should be.
+_READ_ERRORS = (
+    ValueError, LookupError, TypeError, AttributeError, EOFError, OSError, RuntimeError, ArithmeticError, MemoryError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 
 
 class ToldLog:
@@ -72,7 +79,9 @@ class ToldLog:
                 contents = {name: stored[name].astype(kind) for name, kind in _ARRAYS.items()}
             if header.pop("format") != _FORMAT:
                 raise ValueError
-        except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        except FileNotFoundError:
+            raise
+        except _READ_ERRORS as error:
             raise ValueError(f"{str(path)!r} is no file that `Optimizer.save` wrote, or is damaged.") from error
         log = cls()
         for name in ("events", "tickets", "values", "violations"):

@@ -161,6 +161,7 @@ def _disturbed(
         time.sleep(float(rng.uniform(0.02, 0.6)) * whole.duration)
         if os.waitpid(child, os.WNOHANG)[0]:
             totals["late"] += 1
+            arguments = command.resume(folder)
             break
         number, to_all = signals[int(rng.integers(len(signals)))], bool(rng.integers(2))
         sent.append(number.name)
@@ -219,9 +220,9 @@ def _differences(command: Command, folder: Path, whole: Whole, end: tuple[int, s
     found = _contents(folder, command.results)
     if different := sorted(name for name in {*found, *whole.contents} if found.get(name) != whole.contents.get(name)):
         return [f"other bits in {different[:5]}"]
-    # Files of a store that may still be written by somebody else are left for a minute.
-    parts = [path.name for path in folder.rglob(".*") if path.name != ".output" and "store" not in str(path)]
-    return [f"it left {parts}"] if parts else []
+    # Evaluations may share a folder, so what another one may be writing is left for a minute.
+    found_aside = [path for path in folder.rglob(".*") if path.name != ".output" and "out" not in path.parts]
+    return [f"it left {[path.name for path in found_aside]}"] if found_aside else []
 
 
 def _fork(command: Command, arguments: list[str], folder: Path) -> int:
@@ -265,7 +266,7 @@ def _contents(folder: Path, patterns: tuple[str, ...]) -> dict[str, str]:
     """Return a checksum of everything that matters, by the name of the file."""
     found = {}
     for pattern in patterns:
-        for path in sorted(folder.glob(pattern)):
+        for path in sorted(path for path in folder.glob(pattern) if not path.name.startswith(".")):
             data = _arrays(path) if path.suffix == ".npz" else path.read_bytes().replace(str(folder).encode(), b"")
             found[str(path.relative_to(folder))] = hashlib.sha256(data).hexdigest()
     return found

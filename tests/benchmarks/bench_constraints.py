@@ -150,7 +150,10 @@ def parabola() -> Design:
 
 
 def exponential() -> Design:
-    """G13 of the CEC 2006 collection: three equalities in five coordinates."""
+    """Problem 80 of Hock and Schittkowski (1981), G13 of the CEC 2006 collection: three equalities.
+
+    The collection's 0.053941514 misses them by 1e-4 each; the value here is the one that meets them.
+    """
 
     def cost(x):
         return math.exp(np.prod(x))
@@ -159,7 +162,7 @@ def exponential() -> Design:
         return [x @ x - 10.0, x[1] * x[2] - 5.0 * x[3] * x[4], x[0] ** 3 + x[1] ** 3 + 1.0]
 
     bounds = [(-2.3, 2.3)] * 2 + [(-3.2, 3.2)] * 3
-    return Design("G13, three equalities", cost, _none, equalities, bounds, [False] * 5, 0.053941514)
+    return Design("G13, three equalities", cost, _none, equalities, bounds, [False] * 5, 0.0539498478)
 
 
 def _none(_: np.ndarray) -> list[float]:

@@ -389,6 +389,13 @@ def own_module(tmp_path, monkeypatch):
     sys.modules.pop("own_agent_of_a_user", None)
 
 
+def test_a_module_of_another_size_is_refused_with_the_shape():
+    env = gym.make("DEParamControl-v0", functions=[1], population_size=8)
+    controller = from_policy(torch.nn.Linear(7, 16), env)
+    with pytest.raises(ValueError, match=r"The module cannot act on observations of shape \(1, 18\): mat1 and mat2"):
+        de_gym.minimize(lambda x: x @ x, [(-5, 5)] * 10, controller=controller, max_evaluations=100, seed=0)
+
+
 def test_own_code_is_imported_by_name(own_module):
     constant = ConstantController(0.5, 0.5, population_size=20)
     results = [

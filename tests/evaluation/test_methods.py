@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import sys
 
 import gymnasium as gym
 import numpy as np
@@ -21,6 +22,13 @@ from de_gym.problems import make_suite
 
 PROTOCOL = Protocol("cec2017", 10, (1, 5), num_runs=3, max_evaluations=600)
 PROBLEM = make_suite("cec2017", 10)[5]
+USERS_MODULE = """
+import gymnasium as gym, numpy as np
+from de_gym.controllers import from_policy
+env = gym.make({env_id!r}, functions=[1], **{options!r})
+middle = (env.action_space.low + env.action_space.high) / 2
+controller = from_policy(lambda observations: np.tile(middle, (len(observations), 1)), env)
+"""
 
 
 def _method(name, **options):
@@ -193,3 +201,35 @@ def test_an_sb3_agent_is_compared_through_its_exported_controller():
     record = method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2)), PROTOCOL)
     assert record.evaluations.tolist() == [600, 600]
     assert np.isfinite(record.errors).all()
+
+
+@pytest.mark.parametrize(
+    ("env_id", "options", "algorithm"),
+    [
+        ("de_gym:DEParamControl-v0", {}, "controlled-de"),
+        ("de_gym:AdaptiveDEControl-v0", {}, "l-srtde"),
+        ("de_gym:AdaptiveDEControl-v0", {"shell": "jso"}, "jso"),
+    ],
+)
+def test_a_policy_is_compared_in_the_algorithm_it_was_trained_in(env_id, options, algorithm, tmp_path, monkeypatch):
+    (tmp_path / "users_module.py").write_text(USERS_MODULE.format(env_id=env_id, options=options))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "users_module", raising=False)
+    (by_name,) = make_methods(["users_module:controller"], PROTOCOL)
+    method = controller_method("mine", sys.modules["users_module"].controller, {"note": "middle of the box"})
+    assert (method.name, method.settings["note"]) == ("mine", "middle of the box")
+    assert method.settings["algorithm"] == by_name.settings["algorithm"] == algorithm
+    errors = method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2)), PROTOCOL).errors
+    np.testing.assert_array_equal(by_name.run(PROBLEM, PROTOCOL.run_seeds(5, range(2)), PROTOCOL).errors, errors)
+
+
+def test_a_model_is_compared_as_it_is_and_what_is_none_is_refused():
+    stable_baselines3 = pytest.importorskip("stable_baselines3")
+    env = gym.make("de_gym:DEParamControl-v0", functions=[1], population_size=8)
+    model = stable_baselines3.PPO("MlpPolicy", env, n_steps=50, batch_size=50, device="cpu", seed=0).learn(50)
+    method = controller_method("ppo", model)
+    assert method.settings["population_size"] == 8
+    assert len(method.settings["policy_sha256"]) == 64
+    assert np.isfinite(method.run(PROBLEM, PROTOCOL.run_seeds(5, range(2)), PROTOCOL).errors).all()
+    with pytest.raises(TypeError, match=r"A controller must be .*, got function: .*from_policy"):
+        controller_method("mine", lambda observations: observations)

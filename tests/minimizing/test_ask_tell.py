@@ -120,7 +120,10 @@ def test_files_that_are_none_of_ours(tmp_path):
     optimizer.save(path)
     content = path.read_bytes()
     np.savez(tmp_path / "other.npz", header=np.zeros(3))
-    for damaged in (b"", b"precious", content[: len(content) // 2], (tmp_path / "other.npz").read_bytes()):
+    garbled = bytearray(content)
+    start = content.index(b"header.npy") + len(b"header.npy") + 20
+    garbled[start : start + 40] = bytes(40)  # what zlib cannot read
+    for damaged in (b"", b"precious", content[: len(content) // 2], (tmp_path / "other.npz").read_bytes(), garbled):
         path.write_bytes(damaged)
         with pytest.raises(ValueError, match=r"no file that `Optimizer.save` wrote, or is damaged"):
             Optimizer.load(path)

@@ -16,7 +16,7 @@ def sphere(points):
     return (points**2).sum(axis=-1)
 
 
-@pytest.mark.parametrize("method", ["jade", "de"])
+@pytest.mark.parametrize("method", ["learned", "l-srtde", "jade", "de"])
 def test_memory_of_ten_thousand_coordinates_is_a_few_populations(method):
     bounds = [(-1.0, 1.0)] * NUM_COORDINATES
     options = {"method": method, "population_size": POPULATION_SIZE, "max_evaluations": 300, "seed": 0}
