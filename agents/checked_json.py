@@ -15,9 +15,13 @@ CHECKSUM = "sha256"  # the entry that holds the checksum of everything else
 
 def write_checked_json(path: Path, content: Mapping[str, object], *, indent: int | None = None) -> None:
     """Write ``content`` with its checksum; the file appears complete or not at all."""
-    text = json.dumps(dict(content) | {CHECKSUM: _checksum(content)}, indent=indent)
     with replacing(path) as file:
-        file.write((text + "\n").encode())
+        file.write(checked_json(content, indent=indent))
+
+
+def checked_json(content: Mapping[str, object], *, indent: int | None = None) -> bytes:
+    """Return what a file of ``content`` holds."""
+    return (json.dumps(dict(content) | {CHECKSUM: _checksum(content)}, indent=indent) + "\n").encode()
 
 
 def read_checked_json(path: Path) -> dict[str, Any]:

@@ -8,7 +8,9 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from .checked_json import read_checked_json, write_checked_json
+from de_gym.files import create_folder, remove_abandoned
+
+from .checked_json import checked_json, read_checked_json, write_checked_json
 from .config import TrainConfig, config_from_json
 
 CONFIG_FILE = "config.json"
@@ -33,20 +35,12 @@ def make_run_folder(config: TrainConfig) -> Path:
             f"The disk of {str(parent)!r} has {free / 1e6:.0f} MB free, but the run may need {needed / 1e6:.0f} MB."
         )
     name = f"{config.preset}-{config.agent}-seed{config.seed}"
-    number = 1
-    while True:
-        folder = parent / f"{name}-{number}"
-        try:
-            folder.mkdir()
-            break
-        except FileExistsError:
-            number += 1
-    try:
-        save_run_config(config, folder)
-    except BaseException:
-        folder.rmdir()
-        raise
-    return folder
+    remove_abandoned(parent, f"{name}-*")
+    number, files = 1, {CONFIG_FILE: checked_json(asdict(config), indent=2)}
+    # With its configuration from the start: a folder without one could not be resumed after a kill.
+    while not create_folder(parent / f"{name}-{number}", files):
+        number += 1
+    return parent / f"{name}-{number}"
 
 
 def save_run_config(config: TrainConfig, folder: Path) -> None:

@@ -15,6 +15,7 @@ from de_gym.controllers.bimodal import BimodalSettings
 from de_gym.controllers.jso import JSOSettings
 from de_gym.envs.run_env import check_render_mode
 from de_gym.envs.settings import EnvSettings
+from de_gym.envs.task import make_task
 from de_gym.optimizers import METHODS, make_optimizer, run
 from de_gym.optimizers.recipes import CDESettings
 from de_gym.problems.own_suites import own_suite, register_suite
@@ -129,6 +130,7 @@ def test_settings_that_would_leave_the_population_are_refused(sphere):
 
 RAGGED = [[1.0], [1.0, 2.0]]
 BOX = [(-1.0, 1.0)] * 2
+PROBLEM = Problem.from_function(sum, -1.0, 1.0, dimension=2, name="sum")
 
 
 def tell(**told):
@@ -155,10 +157,13 @@ def tell(**told):
         (lambda: own_suite("doors", 2, [True]), "position in suite"),
         (lambda: own_suite("doors", 2, 1), "`functions`"),
         (lambda: own_suite("doors", 2.5), "`dimension`"),
+        (lambda: Problem.from_function(sum, -1e308, 1e308, dimension=2), "width of every bound"),
+        (lambda: minimize(sum, BOX, method="jso", controller="long-10d"), "`controller` goes with method 'learned'"),
+        (lambda: make_task({"problems": [PROBLEM], "suite": "cec2017"}), "`problems` take the place of a suite"),
     ],
 )
 def test_a_mistake_is_named_in_one_short_line(call, named):
-    register_suite("doors", [Problem.from_function(sum, -1.0, 1.0, dimension=2, name="sum") for _ in range(2)])
+    register_suite("doors", [PROBLEM, PROBLEM])
     with pytest.raises((TypeError, ValueError)) as caught:
         call()
     message = str(caught.value)

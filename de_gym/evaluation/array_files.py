@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from de_gym.checks import shown
 from de_gym.files import replacing
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
@@ -46,7 +47,7 @@ def read_arrays(path: Path, label: str) -> dict[str, NDArray[np.generic]]:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except _READ_ERRORS as error:
-        raise DamagedFileError(f"{str(path)!r} cannot be read ({error}).") from error
+        raise DamagedFileError(f"{str(path)!r} cannot be read: {shown(str(error))}.") from error
     written = arrays.pop("checksum", None)
     if written is None or str(written) != _checksum(arrays, label):
         raise DamagedFileError(f"{str(path)!r} does not match its checksum.")

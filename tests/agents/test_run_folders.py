@@ -3,6 +3,7 @@ import json
 import shutil
 from collections import namedtuple
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import pytest
 
@@ -102,6 +103,20 @@ def test_what_is_no_configuration_is_refused(text, tmp_path):
 def test_whole_numbers_are_numbers(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(asdict(TINY) | {"gamma": 1, "pbest": 0.5}))
     assert load_run_config(tmp_path) == replace(TINY, gamma=1, pbest=0.5)
+
+
+def test_a_folder_has_its_configuration_from_the_start(tmp_path, monkeypatch):
+    seen, replace_folder = [], Path.rename
+
+    def rename(path, target):
+        seen.append([file.name for file in path.iterdir()])
+        return replace_folder(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    (tmp_path / "quick-reinforce-seed0-1").mkdir()  # of a run that was killed before it had one
+    folder = make_run_folder(replace(TINY, output=str(tmp_path)))
+    assert (folder.name, seen) == ("quick-reinforce-seed0-1", [["config.json"]])
+    assert load_run_config(folder) == replace(TINY, output=str(tmp_path))
 
 
 def test_a_configuration_that_does_not_fit_on_the_disk_leaves_no_folder(tmp_path, monkeypatch):
