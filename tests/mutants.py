@@ -50,7 +50,7 @@ MUTANTS = (
     Mutant("envs/adaptive_process.py", "action_low: float = -1.0", "action_low: float = 0.0", ADAPTIVE),
     Mutant("envs/run_env.py", "None if terminated or truncated else state", "state", ADAPTIVE),
     Mutant("envs/run_vector_env.py", "stepped[self._ended] = False", "pass", VECTOR),
-    Mutant("envs/run_vector_env.py", "int(seed) + run for run", "int(seed) for run", VECTOR),
+    Mutant("envs/run_vector_env.py", "seed, 0) + run for run", "seed, 0) for run", VECTOR),
     Mutant("envs/actions.py", "raised if raised < 1.0 else 1.0", "raised", JUDGING),
     Mutant("envs/process.py", "has_ended and not has_terminated", "has_ended", JUDGING),
     Mutant("envs/process.py", "run.best_error < settings.target_error", "run.best_error < 0.0", JUDGING),

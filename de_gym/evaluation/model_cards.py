@@ -51,7 +51,7 @@ def _training(name: str) -> dict[str, str]:
     if not isinstance(controller, RecurrentController):
         known = ", ".join(f"{key.replace('_', ' ')} {_shown(value)}" for key, value in _plain(controller.info).items())
         return {
-            "Trained on": "random problems, drawn anew for every comparison; nothing of CEC'13 or CEC'17.",
+            "Trained on": "random problems and functions of CEC'13, drawn anew in every generation; nothing of CEC'17.",
             "Training": f"{known}." if known else "",
             "Made for": "any number of coordinates, any budget, any population size.",
         }
