@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
+import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -187,3 +189,29 @@ def _parsed(text):
         return json.loads(text)
     except ValueError:
         return None
+
+
+@pytest.mark.slow
+def test_a_node_of_a_cluster_that_dies_in_the_middle_changes_nothing():
+    ray, clusters = pytest.importorskip("ray"), pytest.importorskip("ray.cluster_utils")
+    expected = make_strategy().learn(3)
+    head = {"num_cpus": 1, "include_dashboard": False}
+    cluster = clusters.Cluster(initialize_head=True, head_node_args=head)
+    try:
+        node = cluster.add_node(num_cpus=1)
+        ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+        assert sum(known["Alive"] for known in ray.nodes()) == 2
+        strategy = make_strategy(backend="ray", workers=-1).learn(1)
+        killer = threading.Timer(0.3, lambda: cluster.remove_node(node, allow_graceful=False))
+        killer.start()
+        strategy.learn(2)
+        killer.join()
+        deadline = time.monotonic() + 120.0  # the cluster notices late, and the work goes on before
+        while sum(known["Alive"] for known in ray.nodes()) > 1:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    assert strategy.scores == expected.scores
+    np.testing.assert_array_equal(strategy.mean, expected.mean)
