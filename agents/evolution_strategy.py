@@ -29,13 +29,14 @@ from de_gym.problems import Problem, make_suite
 from .checked_json import read_checked_json, write_checked_json
 
 # Of the file of a training.
-_ENTRIES = {"stage", "num_candidates", "step_size", "seed", "initial", "free", "scores", "anchor_scores"}
+_ENTRIES = {"stage", "num_candidates", "step_size", "scales", "seed", "initial", "free", "scores", "anchor_scores"}
 
 # Of a generation, so that no two generations of a training draw the same ones.
 _LARGEST_NUMBER_OF_PROBLEMS = 1000
 
-# Scores are noisy, and so is the middle of the search distribution: that of so many generations is averaged.
-_NUM_AVERAGED = 10
+# Scores are noisy, and so is the middle of the search distribution: the second half of the training, but no more than
+# so many generations, is averaged.
+_LARGEST_NUMBER_AVERAGED = 10
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ class EvolutionStrategy:
     Attributes:
         stage: What the problems are drawn from.
         num_candidates: Candidates of a generation.
-        step_size: First standard deviation of every weight.
+        step_size: First standard deviation of every weight, times its scale.
         seed: Root seed of the training.
         scores: Score of every candidate of every generation so far, shape (G, P).
         anchor_scores: Mean share of wins of the candidates against the anchor alone, shape (G,).
@@ -184,6 +185,7 @@ class EvolutionStrategy:
         workers: int = 1,
         backend: str = "local",
         initial: FloatArray | None = None,
+        scales: FloatArray | None = None,
         free: IntArray | None = None,
     ) -> None:
         """Prepare a training.
@@ -191,11 +193,12 @@ class EvolutionStrategy:
         Args:
             stage: What the problems are drawn from.
             num_candidates: Candidates of a generation.
-            step_size: First standard deviation of every weight.
+            step_size: First standard deviation of every weight, times its scale.
             seed: Root seed.
             workers: Processes that share the runs, -1 for all there are; they do not change the result.
             backend: Where they are: "local", or a cluster of "ray" or "dask", as ``evaluate.py`` has them.
             initial: Numbers of the controller to start from; zeros, the anchor, by default.
+            scales: Of every number of the controller; ones by default, smaller where runs are sensitive.
             free: Positions of the numbers to search; all by default. The others stay as they are.
         """
         self.stage = stage or Stage()
@@ -206,6 +209,7 @@ class EvolutionStrategy:
         self.backend = backend
         size = num_numbers(len(CONTROL_NAMES))
         self._initial = np.zeros(size) if initial is None else np.array(initial, dtype=np.float64)
+        self._scales = np.ones(size) if scales is None else np.array(scales, dtype=np.float64)
         self._free = np.arange(size) if free is None else np.array(free, dtype=np.int64)
         self.scores: list[list[float]] = []
         self._means: list[FloatArray] = []
@@ -221,6 +225,7 @@ class EvolutionStrategy:
             "num_candidates": self.num_candidates,
             "step_size": self.step_size,
             "initial": self._initial.tolist(),
+            "scales": self._scales.tolist(),
             "free": self._free.tolist(),
         }
 
@@ -238,7 +243,8 @@ class EvolutionStrategy:
     @property
     def mean(self) -> FloatArray:
         """The controller's numbers in the middle of the last search distributions, what training is for."""
-        last = self._means[-_NUM_AVERAGED:] or [np.array(self._strategy.mean)]
+        num_averaged = min(_LARGEST_NUMBER_AVERAGED, (len(self._means) + 1) // 2)
+        last = self._means[len(self._means) - num_averaged :] or [np.array(self._strategy.mean)]
         mean: FloatArray = self._complete(np.mean(last, axis=0)[None])[0]
         return mean
 
@@ -287,6 +293,7 @@ class EvolutionStrategy:
             workers=workers,
             backend=backend,
             initial=np.array(content["initial"]),
+            scales=np.array(content["scales"]),
             free=np.array(content["free"]),
         )
         strategy.anchor_scores = content["anchor_scores"]
@@ -309,6 +316,7 @@ class EvolutionStrategy:
         rng = np.random.default_rng([self.seed, 2**32])
         options = {
             "CMA_diagonal": True,
+            "CMA_stds": self._scales[self._free],
             "popsize": self.num_candidates,
             "randn": lambda *shape: rng.standard_normal(shape),
             "verbose": -9,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -16,6 +16,7 @@ from de_gym.checks import shown
 from de_gym.controllers import ResidualController, save_residual_controller
 from de_gym.controllers.residual import INPUTS, NUM_SIZE_WEIGHTS, num_numbers
 from de_gym.optimizers.adaptive import CONTROL_NAMES
+from de_gym.registry import known_name
 
 from .evolution_strategy import EvolutionStrategy, Stage
 from .interruptions import resumable, stop_if_asked
@@ -37,6 +38,7 @@ class Regime:
         num_candidates: Candidates of a generation.
         size_weight: Where the search for the first population's size begins.
         start: Where the search for other weights begins, by control and input; zeros where nothing is said.
+        scales: First step of a control's weights, as a factor; 1 where nothing is said.
     """
 
     budget: float
@@ -45,6 +47,7 @@ class Regime:
     num_candidates: int = 32
     size_weight: float = 0.0
     start: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    scales: Mapping[str, float] = field(default_factory=dict)
 
     def initial(self) -> FloatArray:
         """Return the numbers of the controller that the search begins with."""
@@ -53,6 +56,11 @@ class Regime:
             for name, weight in entries.items():
                 weights[CONTROL_NAMES.index(control), INPUTS.index(name)] = weight
         return np.concatenate([weights.ravel(), [self.size_weight], np.zeros(NUM_SIZE_WEIGHTS - 1)])
+
+    def all_scales(self) -> FloatArray:
+        """Return the scale of each of the controller's numbers."""
+        by_control = [self.scales.get(name, 1.0) for name in CONTROL_NAMES]
+        return np.concatenate([np.repeat(by_control, len(INPUTS)), np.ones(NUM_SIZE_WEIGHTS)])
 
 
 _FEW, _MANY = 0.0, 0.5
@@ -68,25 +76,32 @@ _LATE_START = {
     "crossover_spread": {"constant": 0.3},
 }
 
+# The more generations a run has, the more it suffers from CR and F that are a little wrong.
+_LONG_SCALES = {"crossover_shift": 0.15, "mean_scale_factor": 0.5, "noise_probability": 0.5}
+
 # Long runs with many coordinates are what training costs most, so these have fewer candidates and problems.
 REGIMES = {
     "tiny-few": Regime(-1.9, _FEW, Stage(32, _SOME_COORDINATES, 50.0, 300.0, num_problems=240)),
     "tiny-many": Regime(-1.9, _MANY, Stage(24, _MANY_COORDINATES, 50.0, 300.0, num_problems=160)),
-    "short-few": Regime(-1.0, _FEW, Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144)),
-    "short-many": Regime(-1.0, _MANY, Stage(14, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60)),
+    "short-few": Regime(-1.0, _FEW, Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144), scales=_LONG_SCALES),
+    "short-many": Regime(
+        -1.0, _MANY, Stage(14, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60), scales=_LONG_SCALES
+    ),
     "long-few": Regime(
         0.0,
         _FEW,
-        Stage(12, (10, 10, 5), 1e4, 1e4, num_problems=60, cec2013_share=0.4),
+        Stage(8, (10, 10, 5), 1e4, 1e4, num_problems=60, cec2013_share=0.4),
         size_weight=0.4,
         start=_LATE_START,
+        scales=_LONG_SCALES,
     ),
     "long-many": Regime(
         0.0,
         _MANY,
-        Stage(10, (30, 50, 30, 20), 1e4, 1e4, num_problems=40, cec2013_share=0.5),
+        Stage(8, (30, 50, 30, 20), 1e4, 1e4, num_problems=40, cec2013_share=0.5),
         num_candidates=20,
         start=_LATE_START,
+        scales=_LONG_SCALES,
     ),
 }
 
@@ -99,6 +114,8 @@ class EvolutionConfig:
     """The learning algorithm."""
     seed: int = 0
     """Root seed of the training."""
+    maps: tuple[str, ...] | None = None
+    """Maps to train, which must be a grid; all by default, fewer for a controller of fewer budgets or dimensions."""
     generations: int | None = None
     """Generations of each map; as many as are planned for it by default."""
     step_size: float = 0.1
@@ -117,27 +134,39 @@ class EvolutionConfig:
 
 def train_residual_controller(config: EvolutionConfig) -> Path:
     """Train as configured, export the controller, and return the folder of the training."""
+    names = _checked_maps(config.maps)
     kind = "evolution-strategy-constant" if config.only_constants else "evolution-strategy"
     folder = Path(config.resume) if config.resume else Path(config.output) / f"{kind}-seed{config.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     command = _command(config)
     with resumable(folder, f"{command} --resume {shlex.quote(str(folder))}"):
-        parts = {name: _train_map(name, folder, config) for name in REGIMES}
+        parts = {name: _train_map(name, folder, config) for name in names}
         info = {
             "trained_by": command,
             "seed": config.seed,
             "generations": {name: strategy.num_generations for name, strategy in parts.items()},
             "evaluations": sum(strategy.num_evaluations for strategy in parts.values()),
         }
-        places = [(regime.budget, regime.dimension) for regime in REGIMES.values()]
+        places = [(REGIMES[name].budget, REGIMES[name].dimension) for name in parts]
         maps = dict(zip(places, (strategy.controller() for strategy in parts.values()), strict=True))
         save_residual_controller(ResidualController.joined(maps, info), folder / CONTROLLER_FILE)
     return folder
 
 
+def _checked_maps(chosen: Sequence[str] | None) -> list[str]:
+    """Return names of maps, none given twice, that leave no gap between budgets and dimensions."""
+    names = [known_name("map", name, REGIMES) for name in (REGIMES if chosen is None else chosen)]
+    places = {(REGIMES[name].budget, REGIMES[name].dimension) for name in names}
+    budgets, dimensions = ({place[axis] for place in places} for axis in (0, 1))
+    if not places or len(places) != len(names) or len(places) != len(budgets) * len(dimensions):
+        raise ValueError(f"`maps` must be all maps of some budgets and some dimensions, each once, got {shown(names)}.")
+    return names
+
+
 def _command(config: EvolutionConfig) -> str:
     """Return the command of a training, as far as its result depends on it."""
-    chosen = "" if config.generations is None else f" --generations {config.generations}"
+    chosen = "" if config.maps is None else f" --maps {' '.join(config.maps)}"
+    chosen += "" if config.generations is None else f" --generations {config.generations}"
     chosen += "" if config.step_size == EvolutionConfig.step_size else f" --step-size {config.step_size}"
     chosen += " --only-constants" if config.only_constants else ""
     return f"python train.py --agent evolution-strategy --seed {config.seed}{chosen}"
@@ -178,6 +207,7 @@ def _strategy(path: Path, regime: Regime, config: EvolutionConfig) -> EvolutionS
         workers=config.workers,
         backend=config.backend,
         initial=initial,
+        scales=regime.all_scales(),
         free=_CONSTANTS if config.only_constants else None,
     )
     if not path.exists():

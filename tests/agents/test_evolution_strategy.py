@@ -17,7 +17,7 @@ from agents.evolution_strategy import EvolutionStrategy, Stage, draw_tasks, run_
 from agents.evolution_training import REGIMES, EvolutionConfig, Regime, train_residual_controller
 from agents.interruptions import TrainingStopped
 from de_gym.controllers import load
-from de_gym.controllers.residual import ResidualController, num_numbers
+from de_gym.controllers.residual import INPUTS, ResidualController, num_numbers
 from de_gym.optimizers.adaptive import CONTROL_NAMES, FEATURE_NAMES
 
 SMALL = Stage(3, (2, 3), smallest_budget=40.0, largest_budget=80.0, num_problems=4, cec2013_share=0.5)
@@ -66,8 +66,16 @@ def test_a_resumed_training_is_the_same_bit_for_bit(tmp_path):
 
 def test_the_result_is_the_mean_of_the_last_middles():
     strategy, middles = make_strategy(), []
-    strategy.learn(12, lambda trained: middles.append(np.array(trained._strategy.mean)))
-    np.testing.assert_allclose(strategy.mean, np.mean(middles[-10:], axis=0))
+    for num_more, num_averaged in ((1, 1), (3, 2), (16, 10)):
+        strategy.learn(num_more, lambda trained: middles.append(np.array(trained._strategy.mean)))
+        np.testing.assert_allclose(strategy.mean, np.mean(middles[-num_averaged:], axis=0))
+
+
+def test_scales_are_those_of_the_first_steps():
+    scales = np.where(np.arange(num_numbers(len(CONTROL_NAMES))) < 50, 0.01, 1.0)
+    first = np.array(make_strategy(scales=scales, step_size=0.3, num_candidates=64)._strategy.ask())
+    assert first[:, :50].std() == pytest.approx(0.003, rel=0.1)
+    assert first[:, 50:].std() == pytest.approx(0.3, rel=0.1)
 
 
 def test_numbers_that_are_not_free_stay():
@@ -150,6 +158,34 @@ def test_maps_of_a_training_form_a_grid():
     budgets, dimensions = {regime.budget for regime in REGIMES.values()}, {r.dimension for r in REGIMES.values()}
     assert len(REGIMES) == len(budgets) * len(dimensions)
     assert {(r.budget, r.dimension) for r in REGIMES.values()} == {(b, d) for b in budgets for d in dimensions}
+
+
+def test_a_search_begins_where_its_regime_says():
+    regime = Regime(
+        0.0, 0.0, SMALL, size_weight=0.4, start={"pbest_share": {"spent": 0.5}}, scales={"pbest_share": 0.1}
+    )
+    place = CONTROL_NAMES.index("pbest_share") * len(INPUTS)
+    expected = np.zeros(num_numbers(len(CONTROL_NAMES)))
+    expected[place + INPUTS.index("spent")], expected[-2] = 0.5, 0.4
+    np.testing.assert_array_equal(regime.initial(), expected)
+    np.testing.assert_array_equal(np.flatnonzero(regime.all_scales() == 0.1), place + np.arange(len(INPUTS)))
+
+
+def test_some_maps_make_a_controller_if_they_are_a_grid(tmp_path, monkeypatch):
+    regimes = {f"{b}{d}": Regime(b, d, SMALL, num_candidates=4) for b in (-1.0, 0.0) for d in (0.0, 0.5)}
+    monkeypatch.setattr(evolution_training, "REGIMES", regimes)
+    config = EvolutionConfig(maps=("0.00.0", "0.00.5"), generations=1, output=str(tmp_path))
+    controller = load(train_residual_controller(config) / "controller.safetensors")
+    assert (controller.budgets, controller.dimensions) == ((0.0,), (0.0, 0.5))
+    assert "--maps 0.00.0 0.00.5" in controller.info["trained_by"]
+    for names, message in (
+        (("0.00.0", "-1.00.5"), "`maps` must be all maps of some budgets and some dimensions"),
+        (("0.00.0", "0.00.0"), "each once"),
+        ((), "each once"),
+        (("0.00.1",), "Did you mean"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            train_residual_controller(replace(config, maps=names))
 
 
 def test_actions_are_those_of_the_controller():
