@@ -10,7 +10,7 @@ import numpy as np
 from de_gym.evaluation.comparison import shared_place
 from de_gym.evaluation.protocol import PROTOCOLS, Protocol
 from de_gym.evaluation.result_files import RESULTS
-from de_gym.evaluation.results import equal_runs, method_label, shipped_results
+from de_gym.evaluation.results import MethodResults, equal_runs, method_label, shipped_results
 from de_gym.evaluation.statistics import bootstrap_interval, count_marks, performance_scores, rank_sum_marks
 from de_gym.evaluation.table import Cell, Table, interval_text, table
 
@@ -69,10 +69,9 @@ def stored_ladders(names: Sequence[str] = LADDERS) -> list[Ladder]:
 
 def make_ladder(protocol: Protocol) -> Ladder:
     """Return the comparison of all methods that come with the package under a protocol."""
-    stored = [method for method in shipped_results(protocol, [RESULTS]) if method.name not in LEFT_OUT]
-    if len(stored) < 2:
+    methods = ladder_methods(protocol)
+    if len(methods) < 2:
         return Ladder(protocol, {})
-    methods = equal_runs(stored, protocol.num_runs)
     by_function = performance_scores([method.errors for method in methods])
     scores = by_function.mean(axis=1).tolist()
     rungs = {
@@ -80,6 +79,12 @@ def make_ladder(protocol: Protocol) -> Ladder:
         for method, score, row in zip(methods, scores, by_function, strict=True)
     }
     return Ladder(protocol, rungs)
+
+
+def ladder_methods(protocol: Protocol, others: Sequence[MethodResults] = ()) -> tuple[MethodResults, ...]:
+    """Return all methods that come with the package under a protocol, and others, with equally many runs of each."""
+    stored = [method for method in shipped_results(protocol, [RESULTS]) if method.name not in LEFT_OUT]
+    return equal_runs([*stored, *others], protocol.num_runs) if stored else ()
 
 
 def ladder_table(ladders: Sequence[Ladder]) -> Table:
@@ -101,19 +106,18 @@ def places_table(ladders: Sequence[Ladder], name: str, other: str) -> Table:
     rows: dict[int, dict[int, Cell]] = {}
     for ladder in taken:
         place = f"{ladder.rungs[name].place} of {len(ladder.rungs)}"
-        cell = Cell(place, note=_duel(ladder.protocol, name, other))
+        cell = Cell(place, note=duel(shipped_results(ladder.protocol, [RESULTS]), name, other))
         rows.setdefault(ladder.per_coordinate, {})[ladder.protocol.dimension] = cell
     cells = [[Cell(f"{budget:,} n"), *(row.get(n, Cell("")) for n in dimensions)] for budget, row in rows.items()]
     return table(["evaluations", *(f"n = {n}" for n in dimensions)], cells)
 
 
-def _duel(protocol: Protocol, name: str, other: str) -> str:
-    """Return on how many functions a method is better, similar and worse; nothing where only one is stored."""
-    stored = {method.name: method.errors for method in shipped_results(protocol, [RESULTS])}
-    if other not in stored:
+def duel(methods: Sequence[MethodResults], name: str, other: str) -> str:
+    """Return on how many functions a method is better, similar and worse; nothing where one is missing."""
+    errors = {method.name: method.errors for method in methods}
+    if not {name, other} <= errors.keys():
         return ""
-    marks = count_marks(rank_sum_marks(stored[other], stored[name]))
-    return str(marks)
+    return str(count_marks(rank_sum_marks(errors[other], errors[name])))
 
 
 def _by_mean_place(ladders: Sequence[Ladder]) -> list[str]:

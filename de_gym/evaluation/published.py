@@ -19,6 +19,8 @@ from de_gym.controllers import DEFAULT
 from de_gym.evaluation.figures import score_bars
 from de_gym.evaluation.held_out import read_held_out
 from de_gym.evaluation.held_out_tables import content_sentence, pooled_table, table_by_dimension
+from de_gym.evaluation.insight import insight_table, read_insight
+from de_gym.evaluation.insight_figure import insight_chart
 from de_gym.evaluation.ladder import ladder_table, places_table, stored_ladders
 from de_gym.evaluation.ladder_figure import ladder_chart
 from de_gym.evaluation.model_cards import controllers_table, model_cards
@@ -36,7 +38,7 @@ from de_gym.evaluation.score_tables import (
     study_table,
     title,
 )
-from de_gym.evaluation.seed_tables import seeds_table
+from de_gym.evaluation.seed_tables import residuals_table, seeds_table
 from de_gym.evaluation.table import to_markdown
 
 PAGES = (Path("README.md"), Path(".github/docs/results.md"), Path(".github/docs/controllers.md"))
@@ -96,6 +98,8 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "held-out-by-dimension": lambda: to_markdown(table_by_dimension(read_held_out())),
     "places": _places,
     "ladder": lambda: to_markdown(ladder_table(stored_ladders())),
+    "residuals": lambda: to_markdown(residuals_table(stored_ladders())),
+    "insight": lambda: to_markdown(insight_table(read_insight())),
     "scores-10": lambda: _scores_section(10),
     "scores-30": lambda: _scores_section(30),
     "seeds": lambda: to_markdown(seeds_table([PROTOCOLS[name] for name in SCORE_TABLES[10]])),
@@ -168,7 +172,7 @@ def _main_controller(protocol: Protocol) -> MethodResults:
 
 def pictures() -> dict[str, bytes]:
     """Return the pictures of the pages by file name."""
-    drawn = {"ladder.png": ladder_chart(stored_ladders())}
+    drawn = {"ladder.png": ladder_chart(stored_ladders()), "insight.png": insight_chart(read_insight())}
     protocol = PROTOCOLS["paper-cec17-10d"]
     algorithms, controllers = stored_methods(protocol)
     if controllers:
