@@ -25,6 +25,7 @@ from de_gym.evaluation.figures import (
 from de_gym.evaluation.page import Picture, report_html
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.results import Results
+from de_gym.evaluation.statistics import fewest_runs
 from de_gym.evaluation.table import to_csv, to_latex, to_markdown
 from de_gym.files import remove_abandoned, replacing
 
@@ -78,6 +79,10 @@ def headline_sentences(comparison: Comparison) -> list[str]:
         f"{suite_title(protocol.suite)}, dimension {protocol.dimension}, {_count(reference.num_runs, 'run')} each.",
         _place_sentence(comparison),
     ]
+    if (needed := fewest_runs()) > reference.num_runs:
+        sentences.append(
+            f"No rank-sum test of so few runs is ever significant, so all scores are 0: at least {needed} are needed."
+        )
     shown = [method for method in results.compared if method.name in ("random", "constant")]
     for method in shown:
         counts = comparison.counts[method.name]
