@@ -116,7 +116,9 @@ def test_zeros_are_the_method_itself(shell, method, kind):
         assert info["best_fitness"] == optimizer.best_fitness[0]
         assert terminated == optimizer.has_ended[0]
         _, fitness = optimizer.population
-        np.testing.assert_array_equal(np.sort(view_run(env.process._shell.views(state), 0).fitness), np.sort(fitness[0]))
+        np.testing.assert_array_equal(
+            np.sort(view_run(env.process._shell.views(state), 0).fitness), np.sort(fitness[0])
+        )
     assert info["generation"] > 20
 
 
