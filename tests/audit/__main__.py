@@ -15,6 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import cases
+import disks
 import flips
 import kills
 import writes
@@ -25,6 +26,7 @@ PARTS = {
     "flips": (flips, flips.flip, "number of damaged files"),
     "kills": (kills, kills.kill, "number of kills of both commands"),
     "stops": (kills, kills.stop, "number of Ctrl-C and SIGTERM for both commands"),
+    "disks": (disks, disks.fill, "number of disks that are too small, which only root can mount"),
     "writes": (writes, writes.end_at_writes, "of the writes of a run, every N-th ends it"),
 }
 
