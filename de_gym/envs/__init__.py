@@ -5,7 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from de_gym.envs.extensions import Observation, RunView, register_observation, register_reward
+from de_gym.envs.extensions import Observation, register_observation, register_reward
+from de_gym.envs.run_views import RunView
 from de_gym.envs.settings import EnvSettings
 
 if TYPE_CHECKING:

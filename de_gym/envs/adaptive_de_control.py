@@ -98,7 +98,8 @@ evaluations, fewer with small budgets, for L-SRTDE; 25 ln(n) sqrt(n) for jSO |
     | `reward` | `"log"` | also `"relative"`, `"initial_gap"`, a Python function of (e, e', e_0), or what \
 `register_reward` named |
     | `observation` | all of them | names of features, in order; also Python functions of a `RunView`, an \
-`Observation` of one, or what `register_observation` named, all of which are called run by run, so slower |
+`Observation` of one, or what `register_observation` named, all called run by run, so slower, \
+unless `numba.njit` compiled them |
     | `render_mode` | `None` | `"rgb_array"` or `"human"`: error curve, controls over time, populations |
 
     `info` holds `best_error`, `best_fitness`, `best_position`, `evaluations`, `generation`, `function` and, after a

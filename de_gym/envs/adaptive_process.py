@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -17,7 +17,6 @@ from de_gym.envs.adaptive_shells import AdaptiveShell, AdaptiveState
 from de_gym.envs.extensions import (
     Observation,
     RewardFunction,
-    RunView,
     check_observation,
     check_reward,
     compute_rewards,
@@ -38,6 +37,7 @@ from de_gym.envs.process import (
     judge_runs,
     warn_of_mistaken_optimum,
 )
+from de_gym.envs.run_views import RunViews
 from de_gym.envs.settings import CODES, NO_LIMIT, reward_code
 from de_gym.envs.success_history_shell import SuccessHistoryShell
 from de_gym.envs.two_population_shell import TwoPopulationShell, run_views
@@ -210,10 +210,7 @@ class AdaptiveProcess:
         parts, shell = self.settings.parts, self._shell
         outcome = empty_outcome(len(state.runs), state.lower.shape[1], len(self.features))
         outcome.figures[:BEST_ERROR] = 0.0
-        has_functions = not all(isinstance(part, str) for part in parts)
-        outcome.observations[:] = join_features(
-            parts, shell.features, features, shell.views(state) if has_functions else []
-        )
+        outcome.observations[:] = join_features(parts, shell.features, features, lambda: shell.views(state))
         outcome.figures[BEST_ERROR] = state.runs["best_error"]
         outcome.figures[BEST_FITNESS] = shell.follow(state).best_fitness
         outcome.counts[EVALUATIONS], outcome.counts[GENERATION] = state.runs["evaluations"], state.runs["generation"]
@@ -238,7 +235,10 @@ def observation_bounds(parts: Sequence[str | Observation]) -> tuple[Float32Array
 
 
 def join_features(
-    parts: Sequence[str | Observation], names: tuple[str, ...], features: Float32Array, views: Sequence[RunView]
+    parts: Sequence[str | Observation],
+    names: tuple[str, ...],
+    features: Float32Array,
+    views: Callable[[], RunViews],
 ) -> Float32Array:
     """Return observations (R, O) of the given parts.
 
@@ -246,12 +246,12 @@ def join_features(
         parts: What they consist of, in order.
         names: What the algorithm's features are called.
         features: All of them, shape (R, K).
-        views: What Python functions see of each run; may be empty where no part is one.
+        views: Returns what functions of the user see.
     """
     if tuple(parts) == names:
         return features
     built_in = {name: features[:, index : index + 1] for index, name in enumerate(names)}
-    return join_parts(parts, built_in, views)
+    return join_parts(parts, built_in, views())
 
 
 def observe(
@@ -266,9 +266,8 @@ def observe(
     Args:
         parts: What they consist of, in order.
         features: All of ``FEATURE_NAMES``, shape (R, F).
-        populations: R runs, which Python functions look at.
+        populations: R runs, which functions of the user look at.
         lower: Lower bounds, shape (R, D).
         upper: Upper bounds, shape (R, D).
     """
-    has_functions = not all(isinstance(part, str) for part in parts)
-    return join_features(parts, FEATURE_NAMES, features, run_views(populations, lower, upper) if has_functions else [])
+    return join_features(parts, FEATURE_NAMES, features, lambda: run_views(populations, lower, upper))

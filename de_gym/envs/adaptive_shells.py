@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
-from de_gym.envs.extensions import RunView
+from de_gym.envs.run_views import RunViews
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
 
@@ -93,6 +93,6 @@ class AdaptiveShell(Protocol):
         """Return the first run's populations, best first, by name, for pictures."""
         ...
 
-    def views(self, state: AdaptiveState) -> list[RunView]:
-        """Return what Python functions see of each run."""
+    def views(self, state: AdaptiveState) -> RunViews:
+        """Return what functions of the user see."""
         ...

@@ -95,7 +95,8 @@ budget is spent, or a constant fraction |
     | `reward` | `"relative"` | see Rewards; also a Python function of (e, e', e_0), or what `register_reward` named |
     | `histogram` | `"fractions"` | or `"counts"` |
     | `observation` | all three | names of the parts, in order; also Python functions of a `RunView`, an \
-`Observation` of one, or what `register_observation` named, all of which are called run by run, so slower |
+`Observation` of one, or what `register_observation` named, all called run by run, so slower, \
+unless `numba.njit` compiled them |
     | `render_mode` | `None` | `"rgb_array"` or `"human"`: error curve, F and CR by rank, the population |
 
     `info` holds `best_error`, `best_fitness`, `best_position`, `evaluations`, `generation`, `function` and, after a

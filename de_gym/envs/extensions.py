@@ -1,8 +1,8 @@
 """Rewards and parts of the observation that are Python functions of the user, given as they are or by a name.
 
 The compiled tables ``REWARDS`` and ``FEATURES`` are fixed when the package is compiled, so what is added here is called
-from Python, run by run: slower than a built-in one, and free to do anything. A reward that numba has compiled
-(``numba.njit``) is called for all runs at once, as fast as a built-in one.
+from Python, run by run: slower than a built-in one, and free to do anything. What numba has compiled (``numba.njit``)
+is called for all runs at once, as fast as a built-in one.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import njit
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import TypingError
 
 from de_gym.arrays import Float32Array, FloatArray, RunArray
 from de_gym.checks import listed, shown, whole
 from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
+from de_gym.envs.run_views import RunView, RunViews, observe_by_compiled, view_run
 from de_gym.machine.run_features import FEATURES as RUN_FEATURES
 from de_gym.registry import known_name
 
@@ -29,28 +31,6 @@ Entry = TypeVar("Entry")
 
 _rewards: dict[str, RewardFunction] = {}
 _observations: dict[str, Observation] = {}
-
-
-class RunView(NamedTuple):
-    """What a user's observation function sees of one run, in arrays of its own.
-
-    Attributes:
-        positions: The living individuals, best first, shape (N, D).
-        fitness: Their values, ascending, shape (N,).
-        generation: Generations since the initial population.
-        evaluations: Points evaluated so far.
-        max_evaluations: The budget.
-        lower: Lower bounds, shape (D,).
-        upper: Upper bounds, shape (D,).
-    """
-
-    positions: FloatArray
-    fitness: FloatArray
-    generation: int
-    evaluations: int
-    max_evaluations: int
-    lower: FloatArray
-    upper: FloatArray
 
 
 @dataclass(frozen=True)
@@ -182,7 +162,7 @@ def compute_rewards(function: RewardFunction, before: RunArray, after: RunArray)
     runs = np.flatnonzero(before["has_optimum"] == after["has_optimum"])
     errors = before["best_error"][runs], after["best_error"][runs], after["initial_error"][runs]
     if isinstance(function, Dispatcher):
-        values = _reward_all(function, *errors)
+        values = _call_compiled(_reward_all, function, *errors)
         for run in np.flatnonzero(~np.isfinite(values)):
             _checked_reward(function, values[run])
         rewards[runs] = values
@@ -212,24 +192,40 @@ def _checked_reward(function: RewardFunction, value: object) -> float:
 
 
 def join_parts(
-    parts: Sequence[str | Observation],
-    built_in: Mapping[str, Float32Array],
-    views: Sequence[RunView],
+    parts: Sequence[str | Observation], built_in: Mapping[str, Float32Array], views: RunViews
 ) -> Float32Array:
-    """Return observations (R, O) of which some parts are computed by Python functions.
+    """Return observations (R, O) of which some parts are computed by functions of the user.
 
     Args:
         parts: What they consist of, in order.
         built_in: The built-in parts, each of shape (R, k).
-        views: What the functions see of each run.
+        views: What the functions see.
     """
-    columns = []
-    for part in parts:
-        if isinstance(part, Observation):
-            columns.append(np.stack([part(view) for view in views]).astype(np.float32))
-        else:
-            columns.append(built_in[part])
+    columns = [built_in[part] if isinstance(part, str) else _own_columns(part, views) for part in parts]
     return np.concatenate(columns, axis=1)
+
+
+def _own_columns(part: Observation, views: RunViews) -> Float32Array:
+    """Return what a function of the user sees of R runs, shape (R, k)."""
+    num_runs = len(views.sizes)
+    if isinstance(part.function, Dispatcher):
+        columns = np.empty((num_runs, part.size))
+        wrong = _call_compiled(observe_by_compiled, part.function, views, float(part.low), float(part.high), columns)
+        if wrong < 0:
+            return columns.astype(np.float32)
+        part(view_run(views, wrong))  # which says what is wrong
+    return np.stack([part(view_run(views, run)) for run in range(num_runs)]).astype(np.float32)
+
+
+def _call_compiled(kernel: Any, function: Any, *arguments: Any) -> Any:
+    """Return what compiled code makes of a user's compiled function, or say that it cannot call it."""
+    try:
+        return kernel(function, *arguments)
+    except TypingError as error:
+        raise TypeError(
+            f"The compiled function {_name_of(function)!r} must be one that numba can call with its arguments and "
+            f"that returns numbers; without `numba.njit` it may do anything. numba says:\n{error}"
+        ) from None
 
 
 def _name_of(function: object) -> str:

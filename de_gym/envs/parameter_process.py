@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray
-from de_gym.envs.extensions import RunView, compute_rewards, find_reward, join_parts
+from de_gym.envs.extensions import compute_rewards, find_reward, join_parts
 from de_gym.envs.features import FEATURES, empty_history
 from de_gym.envs.process import (
     BEST_ERROR,
@@ -20,6 +20,7 @@ from de_gym.envs.process import (
     judge_runs,
     warn_of_mistaken_optimum,
 )
+from de_gym.envs.run_views import RunViews
 from de_gym.envs.settings import EnvSettings
 from de_gym.envs.state import RUN, RunState, ranked_positions
 from de_gym.envs.stepping import (
@@ -194,21 +195,9 @@ def _join(
     return join_parts(settings.observation, built_in, _views(state, settings, lower, upper))
 
 
-def _views(state: RunState, settings: EnvSettings, lower: FloatArray, upper: FloatArray) -> list[RunView]:
-    """Return what Python functions see of each run."""
-    assert settings.max_evaluations is not None
-    views = []
-    for index, run in enumerate(state.runs):
-        alive = state.order[index, : run["size"]]
-        views.append(
-            RunView(
-                positions=state.positions[index, alive],
-                fitness=state.fitness[index, : run["size"]].copy(),
-                generation=int(run["generation"]),
-                evaluations=int(run["evaluations"]),
-                max_evaluations=settings.max_evaluations,
-                lower=lower[index].copy(),
-                upper=upper[index].copy(),
-            )
-        )
-    return views
+def _views(state: RunState, settings: EnvSettings, lower: FloatArray, upper: FloatArray) -> RunViews:
+    """Return what functions of the user see."""
+    runs = state.runs
+    budgets = np.full(len(runs), settings.max_evaluations)
+    progress = runs["size"], runs["generation"], runs["evaluations"], budgets
+    return RunViews(state.positions, state.order, state.fitness, *progress, lower, upper)

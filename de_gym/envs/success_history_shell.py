@@ -11,7 +11,7 @@ from de_gym.arrays import Float32Array, FloatArray, IntArray, RunArray
 from de_gym.controllers.jso import JSOSettings, make_jso
 from de_gym.controllers.success_history import CONTROLS
 from de_gym.envs.adaptive_shells import Following, Generation
-from de_gym.envs.extensions import RunView
+from de_gym.envs.run_views import RunViews
 from de_gym.envs.state import RUN
 from de_gym.evolution.history_features import FEATURES, begin_progress, note_progress, observe
 from de_gym.evolution.populations import RUN as SHELL_RUN
@@ -137,28 +137,17 @@ class SuccessHistoryShell:
         archive = state.positions[0, capacity : capacity + run["archive_size"]]
         return {"population": state.positions[0, state.order[0, : run["size"]]], "archive": archive.copy()}
 
-    def views(self, state: SuccessHistoryState) -> list[RunView]:
-        """Return what Python functions see of each run."""
+    def views(self, state: SuccessHistoryState) -> RunViews:
+        """Return what functions of the user see."""
         return run_views(state.population, state.progress, state.lower, state.upper)
 
 
-def run_views(population: Population, progress: RunArray, lower: FloatArray, upper: FloatArray) -> list[RunView]:
-    """Return what Python functions see of each run, given bounds (R, D)."""
-    views = []
-    for index, run in enumerate(population.runs):
-        alive = population.order[index, : run["size"]]
-        views.append(
-            RunView(
-                positions=population.positions[index, alive],
-                fitness=population.fitness[index, alive],
-                generation=int(progress["generation"][index]),
-                evaluations=int(run["evaluations"]),
-                max_evaluations=int(run["max_evaluations"]),
-                lower=lower[index].copy(),
-                upper=upper[index].copy(),
-            )
-        )
-    return views
+def run_views(population: Population, progress: RunArray, lower: FloatArray, upper: FloatArray) -> RunViews:
+    """Return what functions of the user see, given bounds (R, D)."""
+    runs, order = population.runs, population.order
+    fitness = np.take_along_axis(population.fitness, order, axis=1)
+    counts = runs["size"], progress["generation"], runs["evaluations"], runs["max_evaluations"]
+    return RunViews(population.positions, order, fitness, *counts, lower, upper)
 
 
 def _without_nan(values: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray, RunArray
 from de_gym.envs.adaptive_shells import Following, Generation
-from de_gym.envs.extensions import RunView
+from de_gym.envs.run_views import RunViews
 from de_gym.envs.state import RUN
 from de_gym.evolution import two_population
 from de_gym.evolution.residuals import set_parameters
@@ -114,25 +114,13 @@ class TwoPopulationShell:
         slots = state.ranking[0, :size]
         return {"top": top, "front": state.positions[0, FRONT, state.rows[0, FRONT, slots]].copy()}
 
-    def views(self, state: TwoPopulationState) -> list[RunView]:
-        """Return what Python functions see of each run: the best points found, and the run's progress."""
+    def views(self, state: TwoPopulationState) -> RunViews:
+        """Return what functions of the user see: the best points found, and the run's progress."""
         return run_views(state.shell, state.lower, state.upper)
 
 
-def run_views(populations: TwoPopulations, lower: FloatArray, upper: FloatArray) -> list[RunView]:
-    """Return what Python functions see of each run, given bounds (R, D)."""
-    views = []
-    for index, run in enumerate(populations.runs):
-        alive = populations.rows[index, TOP, : run["size"]]
-        views.append(
-            RunView(
-                positions=populations.positions[index, TOP, alive],
-                fitness=populations.fitness[index, TOP, : run["size"]].copy(),
-                generation=int(run["generation"]),
-                evaluations=int(run["evaluations"]),
-                max_evaluations=int(run["max_evaluations"]),
-                lower=lower[index].copy(),
-                upper=upper[index].copy(),
-            )
-        )
-    return views
+def run_views(populations: TwoPopulations, lower: FloatArray, upper: FloatArray) -> RunViews:
+    """Return what functions of the user see, given bounds (R, D)."""
+    runs, ranks = populations.runs, (populations.rows[:, TOP], populations.fitness[:, TOP])
+    counts = runs["size"], runs["generation"], runs["evaluations"], runs["max_evaluations"]
+    return RunViews(populations.positions[:, TOP], *ranks, *counts, lower, upper)

@@ -239,8 +239,17 @@ def users_method(source: str, population_size: int | None = None, trust: bool = 
     """
     controller = find_controller(source, trust=trust)
     details = {"source": source, "source_sha256": _source_checksum(source)}
-    name = source.rpartition(":")[2].removesuffix(".zip").rpartition("/")[2]
-    return _policy_method(name, controller, population_size, details)
+    return _policy_method(_users_name(source), controller, population_size, details)
+
+
+def _users_name(source: str) -> str:
+    """Return what tables call a user's own method.
+
+    >>> _users_name("mine:controller"), _users_name("PPO:models/first.zip")
+    ('mine.controller', 'first')
+    """
+    # With its module, because everybody calls the attribute the same; and in the signs that a folder's name may have.
+    return Path(source.partition(":")[2]).stem if is_model(source) else source.replace(":", ".")
 
 
 def _policy_method(

@@ -25,6 +25,7 @@ from de_gym.evaluation.figures import (
 from de_gym.evaluation.page import Picture, report_html
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.results import Results
+from de_gym.evaluation.statistics import fewest_runs
 from de_gym.evaluation.table import to_csv, to_latex, to_markdown
 from de_gym.files import remove_abandoned, replacing
 
@@ -76,7 +77,9 @@ def headline_sentences(comparison: Comparison) -> list[str]:
     sentences = [
         f"{_count(len(results.methods), 'method')} on {_count(len(protocol.functions), 'function')} of "
         f"{suite_title(protocol.suite)}, dimension {protocol.dimension}, {_count(reference.num_runs, 'run')} each.",
-        _place_sentence(comparison),
+        _place_sentence(comparison)
+        if (needed := fewest_runs()) <= reference.num_runs
+        else f"No rank-sum test of so few runs is ever significant, so all scores are 0: at least {needed} are needed.",
     ]
     shown = [method for method in results.compared if method.name in ("random", "constant")]
     for method in shown:
@@ -100,11 +103,11 @@ def _place_sentence(comparison: Comparison) -> str:
     own, best, worst = scores[reference.name], min(scores.values()), max(scores.values())
 
     def holders(score: float) -> str:
-        return " and ".join(method.label for method in comparison.ranking if scores[method.name] == score)
+        return _listed([method.label for method in comparison.ranking if scores[method.name] == score])
 
     sharing = [method.label for method in comparison.results.compared if scores[method.name] == own]
     sentence = f"{reference.label} has place {comparison.place(reference.name)} of {len(scores)}"
-    sentence += f", shared with {' and '.join(sharing)}," if sharing else ""
+    sentence += f", shared with {_listed(sharing)}," if sharing else ""
     sentence += f" by average performance score ({own:.2f})"
     sentence += f"; first is {holders(best)} ({best:.2f})" if best < own else ""
     sentence += f"; last is {holders(worst)} ({worst:.2f})" if worst > own else ""
@@ -163,6 +166,16 @@ def _latex_tables(comparison: Comparison) -> dict[str, str]:
         means = f"{caption} Our means beside the paper's; z in standard errors, 0 within rounding."
         files["paper"] = to_latex(paper_table(comparison), means, 9)
     return {f"tables/{name}.tex": text for name, text in files.items()}
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them, at most three.
+
+    >>> _listed(["a"]), _listed(["a", "b"]), _listed(["a", "b", "c", "d"])
+    ('a', 'a and b', 'a, b and 2 others')
+    """
+    shown = list(names) if len(names) <= 3 else [*names[:2], f"{len(names) - 2} others"]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _count(number: int, noun: str) -> str:

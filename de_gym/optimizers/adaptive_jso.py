@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -55,8 +56,7 @@ class AdaptiveJSO(ControlledOptimizer):
         if len(begin):
             bounds = self._lower, self._upper
             features = observe(self._state, self.controller.memory, self._progress, *bounds)
-            has_functions = not all(isinstance(part, str) for part in self._observation)
-            views = run_views(self._state, self._progress, *bounds) if has_functions else []
+            views = partial(run_views, self._state, self._progress, *bounds)
             seen = join_features(self._observation, _FEATURES, features, views)[begin]
             chosen = self.residual_controller(seen, begin) if self._remembers else self.residual_controller(seen)
             residuals[begin] = check_actions(chosen, np.empty((len(begin), len(_CONTROLS))), -1.0)

@@ -404,7 +404,7 @@ def test_own_code_is_imported_by_name(own_module):
     ]
     assert results[0] == results[1]
     (method,) = make_methods([f"{own_module}:controller"], PROTOCOLS["paper-cec17-10d"])
-    assert (method.name, method.settings["population_size"]) == ("controller", 20)
+    assert (method.name, method.settings["population_size"]) == (f"{own_module}.controller", 20)
     assert len(method.settings["source_sha256"]) == 64
     with pytest.raises(ValueError, match="trained for 20 individuals"):
         make_methods([f"{own_module}:controller"], PROTOCOLS["paper-cec17-10d"], population_size=50)

@@ -17,6 +17,7 @@ from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
 
 BOTH = pytest.mark.parametrize("env_id", ["DEParamControl-v0", "AdaptiveDEControl-v0"])
+ADAPTIVE_SHELLS = [("AdaptiveDEControl-v0", shell) for shell in ("l-srtde", "jso")]
 SMALL = {"functions": [1], "dimension": 10, "population_size": 20, "max_evaluations": 2000}
 
 
@@ -154,6 +155,51 @@ def test_observation_functions_see_the_run_and_stand_where_they_are_named(env_id
         np.testing.assert_array_equal(observation[2:-1], expected)
         assert observation[0] == np.float32(info["best_fitness"]) < observation[1]
         assert 0.05 < observation[-1] < 0.5
+
+
+def _reach(view):
+    return (view.positions.max() - view.positions.min()) / (view.upper[0] - view.lower[0])
+
+
+def _ends_and_progress(view):
+    spent, shares = view.evaluations / view.max_evaluations, view.positions.mean()
+    return np.array([view.fitness[0], view.fitness[-1], view.generation, spent, shares])
+
+
+@pytest.mark.parametrize(("env_id", "shell"), [("DEParamControl-v0", "l-shade"), *ADAPTIVE_SHELLS])
+def test_compiled_observation_of_the_user_sees_what_a_python_one_sees(env_id, shell):
+    calls, seen = [], []
+    options = SMALL | {"functions": [1, 12], "assignment": "in_turn", "shell": shell}
+
+    def reach(view):
+        calls.append(view)
+        return _reach(view)
+
+    for first, second in ((reach, _ends_and_progress), (numba.njit(_reach), numba.njit(_ends_and_progress))):
+        parts = [de_gym.Observation(second, size=5, high=1e4), first]
+        envs = gym.make_vec(env_id, num_envs=4, vectorization_mode="vector_entry_point", observation=parts, **options)
+        rows = [envs.reset(seed=1)[0]]
+        middle = np.full(envs.action_space.shape, 0.5, np.float32)
+        rows += [envs.step(middle)[0] for _ in range(20)]
+        seen.append(np.stack(rows))
+    assert len(calls) == 21 * 4
+    assert seen[0][..., 1].max() == 1e4
+    np.testing.assert_array_equal(seen[0], seen[1])
+
+
+def test_compiled_observation_that_does_not_fit_is_refused():
+    for function, message in (
+        (lambda view: np.nan, "must return numbers, got NaN"),
+        (lambda view: view.fitness, r"must return 1 number\(s\), got an array of float64 of shape \(20,\)"),
+        (lambda view: view.positions[:1, :1], r"must return 1 number\(s\), got .* of shape \(1, 1\)"),
+    ):
+        env = gym.make("DEParamControl-v0", observation=[numba.njit(function)], **SMALL)
+        with pytest.raises(ValueError, match=message):
+            env.reset(seed=0)
+    for options in ({"observation": [numba.njit(lambda view: "a")]}, {"reward": numba.njit(lambda errors: 0.0)}):
+        env = gym.make("DEParamControl-v0", **SMALL, **options)
+        with pytest.raises(TypeError, match=r"must be one that numba can call with its arguments and that returns num"):
+            play(env)
 
 
 @BOTH

@@ -168,6 +168,15 @@ def test_a_shared_place_is_no_first_place():
     )
 
 
+def test_a_report_of_runs_too_few_for_any_test_says_so():
+    for num_runs in (2, 3):
+        errors = np.arange(2.0 * num_runs).reshape(1, num_runs, 2)
+        methods = tuple(MethodResults(name, errors[..., index] + 99.0 * index) for index, name in enumerate("ab"))
+        comparison = compare(Results(Protocol("cec2017", 10, (1,), num_runs=num_runs), methods, reference="a"))
+        said = [sentence for sentence in headline_sentences(comparison) if "at least 3 are needed" in sentence]
+        assert (len(said), comparison.scores["b"]) == ((1, 0.0) if num_runs == 2 else (0, 1.0))
+
+
 def test_the_numbers_of_the_bars_are_their_scores_and_not_the_paper_s(comparison, monkeypatch):
     drawn = []
     monkeypatch.setattr(Axes, "set_yticks", lambda _, places, labels: drawn.extend(zip(places, labels, strict=True)))
