@@ -85,12 +85,12 @@ REGIMES = {
     "tiny-many": Regime(-1.9, _MANY, Stage(24, _MANY_COORDINATES, 50.0, 300.0, num_problems=160)),
     "short-few": Regime(-1.0, _FEW, Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144), scales=_LONG_SCALES),
     "short-many": Regime(
-        -1.0, _MANY, Stage(14, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60), scales=_LONG_SCALES
+        -1.0, _MANY, Stage(9, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60), scales=_LONG_SCALES
     ),
     "long-few": Regime(
         0.0,
         _FEW,
-        Stage(8, (10, 10, 5), 1e4, 1e4, num_problems=60, cec2013_share=0.4),
+        Stage(20, (10, 10, 5), 1e4, 1e4, num_problems=60, cec2013_share=0.4),
         size_weight=0.4,
         start=_LATE_START,
         scales=_LONG_SCALES,
@@ -98,7 +98,7 @@ REGIMES = {
     "long-many": Regime(
         0.0,
         _MANY,
-        Stage(8, (30, 50, 30, 20), 1e4, 1e4, num_problems=40, cec2013_share=0.5),
+        Stage(6, (30, 50, 30, 20), 1e4, 1e4, num_problems=40, cec2013_share=0.5),
         num_candidates=20,
         start=_LATE_START,
         scales=_LONG_SCALES,

@@ -13,6 +13,7 @@ KERNELS = {"compiled", "inlined", "shared"}
 LONGER = {"machine/kernel.py:_landscape"}
 WIDER = {
     "evolution/first_generation.py:start",
+    "evolution_strategy.py:__init__",
     "minimizing/front_door.py:minimize",
     "minimizing/scipy_method.py:run",
     "optimizers/running.py:run",

@@ -15,11 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
-from de_gym.machine.compiling import compiled
+from de_gym.machine.compiling import compiled, shared
 from de_gym.tensor_files import TensorFile, check_tensor_file, read_tensor_file, write_tensor_file
 
 # What the map is linear in: the constant 1 and features.
@@ -39,6 +40,24 @@ NUM_SIZE_WEIGHTS = 2
 
 FORMAT = "de_gym residual controller"
 FORMAT_VERSION = "2"
+
+
+class Grid(NamedTuple):
+    """A controller's maps as compiled code reads them.
+
+    Attributes:
+        weights: Of P controllers, shape (P, B E, A, K).
+        positions: Of every input among the features, -1 for the constant, shape (K,).
+        axes: Positions of the features that place a run in the grid: budget and dimension.
+        budgets: See ``ResidualController``.
+        dimensions: See there.
+    """
+
+    weights: FloatArray
+    positions: IntArray
+    axes: IntArray
+    budgets: FloatArray
+    dimensions: FloatArray
 
 
 @dataclass(frozen=True)
@@ -75,6 +94,8 @@ class ResidualController:
         shapes = self.weights.shape, self.size_weights.shape
         if shapes != expected:
             raise ValueError(f"The arrays of a residual controller must have the shapes {expected}, got {shapes}.")
+        if not (np.isfinite(self.weights).all() and np.isfinite(self.size_weights).all()):
+            raise ValueError("The weights of a residual controller must be finite.")
         for name, knots in (("budgets", self.budgets), ("dimensions", self.dimensions)):
             if not knots or not all(one < other for one, other in itertools.pairwise(knots)):
                 raise ValueError(f"`{name}` of a residual controller must ascend, got {knots}.")
@@ -115,34 +136,33 @@ class ResidualController:
             owners: Which of several controllers adjusts each run, shape (R,); the first adjusts all by default.
         """
         chosen = np.zeros(len(observations), np.int64) if owners is None else owners
-        budgets, dimensions = (observations[:, self.features.index(name)] for name in ("budget", "dimension"))
-        shares, residuals = self._shares(budgets, dimensions), np.zeros((len(chosen), len(self.controls)))
-        _write_residuals(observations, chosen, self.weights, self._positions, shares, residuals)
+        residuals = np.empty((len(chosen), len(self.controls)))
+        _write_residuals(observations, chosen, self.grid, residuals)
         return residuals
 
     def size_residuals(self, dimension: int, budgets: IntArray, owners: IntArray | None = None) -> FloatArray:
         """Return the residual of each run's first population size, shape (R,), given budgets (R,)."""
         weights = self.size_weights[np.zeros(len(budgets), np.int64) if owners is None else owners]
         coordinates = math.log10(dimension / 10.0)
-        sums = weights[:, :, 0] + weights[:, :, 1] * coordinates
-        shares = self._shares(np.log10(budgets / (1e4 * dimension)), np.full(len(budgets), coordinates))
-        residuals: FloatArray = np.tanh((shares * sums).sum(axis=1))
+        residuals = np.empty(len(budgets))
+        for run, budget in enumerate(np.log10(budgets / (1e4 * dimension)).tolist()):
+            total = 0.0
+            for k, (constant, slope) in enumerate(weights[run].tolist()):
+                total += _find_share(budget, coordinates, k, self.grid) * (constant + slope * coordinates)
+            residuals[run] = math.tanh(total)
         return residuals
 
-    def _shares(self, budgets: FloatArray | Float32Array, dimensions: FloatArray | Float32Array) -> FloatArray:
-        """Return how much each map counts, shape (R, B E), where the runs lie in the grid, shape (R,) each."""
-        by_budget, by_dimension = _hats(budgets, self.budgets), _hats(dimensions, self.dimensions)
-        return (by_budget[:, :, None] * by_dimension[:, None, :]).reshape(len(budgets), -1)
-
     @cached_property
-    def _positions(self) -> IntArray:
-        """Position of every input among the features, -1 for the constant, shape (K,)."""
-        return np.array([-1 if name == "constant" else self.features.index(name) for name in INPUTS])
-
-
-def _hats(places: FloatArray | Float32Array, knots: tuple[float, ...]) -> FloatArray:
-    """Return the shares of the knots at R places, linear between neighbours and constant outside, shape (R, K)."""
-    return np.stack([np.interp(places, knots, row) for row in np.eye(len(knots))], axis=1)
+    def grid(self) -> Grid:
+        """The maps as compiled code reads them."""
+        positions = [-1 if name == "constant" else self.features.index(name) for name in INPUTS]
+        return Grid(
+            self.weights,
+            np.array(positions),
+            np.array([self.features.index("budget"), self.features.index("dimension")]),
+            np.array(self.budgets),
+            np.array(self.dimensions),
+        )
 
 
 def num_numbers(num_controls: int) -> int:
@@ -150,28 +170,45 @@ def num_numbers(num_controls: int) -> int:
     return num_controls * len(INPUTS) + NUM_SIZE_WEIGHTS
 
 
+@shared
+def _find_share(budget: float, dimension: float, k: int, grid: Grid) -> float:
+    """Return how much map ``k`` counts for a run at a place of the grid."""
+    row, column = divmod(k, len(grid.dimensions))
+    return _hat(budget, grid.budgets, row) * _hat(dimension, grid.dimensions, column)
+
+
+@shared
+def _hat(place: float, knots: FloatArray, k: int) -> float:
+    """Return the share of knot ``k``: 1 at it and beyond the outermost, and linear down to 0 at its neighbours."""
+    if place == knots[k]:
+        return 1.0
+    neighbour = k - 1 if place < knots[k] else k + 1
+    if neighbour < 0 or neighbour == len(knots):
+        return 1.0
+    return float(max(0.0, (knots[neighbour] - place) / (knots[neighbour] - knots[k])))
+
+
+@shared
+def write_residuals(features: Float32Array, owner: int, grid: Grid, residuals: FloatArray) -> None:
+    """Write tanh of every control's weighted sum of a run's inputs (F,), the mean over the maps, in a fixed order."""
+    residuals[:] = 0.0
+    budget, dimension = float(features[grid.axes[0]]), float(features[grid.axes[1]])
+    for k in range(grid.weights.shape[1]):
+        share = _find_share(budget, dimension, k, grid)
+        if share > 0.0:
+            for control in range(len(residuals)):
+                total = grid.weights[owner, k, control, 0]
+                for entry in range(1, len(grid.positions)):
+                    total += grid.weights[owner, k, control, entry] * features[grid.positions[entry]]
+                residuals[control] += share * total
+    for control in range(len(residuals)):
+        residuals[control] = math.tanh(residuals[control])
+
+
 @compiled
-def _write_residuals(
-    observations: Float32Array,
-    owners: IntArray,
-    weights: FloatArray,
-    positions: IntArray,
-    shares: FloatArray,
-    residuals: FloatArray,
-) -> None:
-    """Write tanh of every control's weighted sum of inputs, the mean over the maps, added up in a fixed order."""
-    num_maps, num_controls, num_inputs = weights.shape[1:]
+def _write_residuals(observations: Float32Array, owners: IntArray, grid: Grid, residuals: FloatArray) -> None:
     for run in range(len(owners)):
-        owner = owners[run]
-        for k in range(num_maps):
-            if shares[run, k] > 0.0:
-                for control in range(num_controls):
-                    total = weights[owner, k, control, 0]
-                    for entry in range(1, num_inputs):
-                        total += weights[owner, k, control, entry] * observations[run, positions[entry]]
-                    residuals[run, control] += shares[run, k] * total
-        for control in range(num_controls):
-            residuals[run, control] = math.tanh(residuals[run, control])
+        write_residuals(observations[run], owners[run], grid, residuals[run])
 
 
 def save_residual_controller(controller: ResidualController, path: str | Path) -> Path:

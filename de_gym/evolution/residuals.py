@@ -78,11 +78,11 @@ def checked_residuals(residuals: FloatArray, num_runs: int) -> FloatArray:
 def follow_rule(runs: RunArray, residuals: FloatArray, parameters: RunArray) -> None:
     """Write what ``set_parameters`` returns, given residuals that were checked."""
     for index in range(len(runs)):
-        _follow_rule(runs[index], residuals[index], parameters[index])
+        follow_rule_in_run(runs[index], residuals[index], parameters[index])
 
 
 @inlined
-def _follow_rule(run: Run, residual: FloatArray, parameter: Run) -> None:
+def follow_rule_in_run(run: Run, residual: FloatArray, parameter: Run) -> None:
     """Write one run's parameters, as ``CONTROLS`` says."""
     rate = run.success_rate
     parameter.mean_scale_factor = 0.4 + 0.25 * math.tanh(5.0 * rate) + 0.3 * residual[0]

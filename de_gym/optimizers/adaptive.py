@@ -10,15 +10,17 @@ import numpy as np
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.checks import LARGEST_SIZE, optional_whole, store_plain
 from de_gym.controllers.base import ResidualRule
-from de_gym.controllers.residual import ResidualController
+from de_gym.controllers.residual import Grid, ResidualController, write_residuals
 from de_gym.envs.actions import check_actions
 from de_gym.envs.adaptive_process import FEATURE_NAMES, observe
 from de_gym.evolution import draw_keys, two_population
 from de_gym.evolution.populations import Trials
-from de_gym.evolution.residuals import PARAMETERS, set_parameters
+from de_gym.evolution.residuals import PARAMETERS, follow_rule_in_run, set_parameters
 from de_gym.evolution.run_arrays import take_runs
+from de_gym.machine.compiling import compiled
+from de_gym.machine.run_features import FEATURES, observe_run
 from de_gym.machine.streams import KeyArray
-from de_gym.machine.top_and_front import MAIN, TOP, find_starts
+from de_gym.machine.top_and_front import MAIN, TOP, RunArray, find_starts
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.problems import Problem, ProblemBatch
 from de_gym.problems.budgets import ZERO_ERROR
@@ -91,6 +93,10 @@ class AdaptiveDE(Optimizer):
 
     def _set_parameters(self, state: two_population.TwoPopulations, begin: IntArray) -> None:
         """Choose the parameters of the runs that begin a generation."""
+        if isinstance(self.controller, ResidualController):
+            grid, changed = self.controller.grid, (self._residuals, self._parameters)
+            _adjust(state, begin, self._lower, self._upper, grid, *changed)
+            return
         residuals = np.zeros((len(state.runs), len(CONTROL_NAMES)))
         if self.controller is not None:
             bounds = self._lower, self._upper
@@ -152,6 +158,24 @@ class AdaptiveDE(Optimizer):
         positions = self._state.positions[runs, TOP, rows]
         positions[~alive] = np.nan
         return positions, np.where(alive, self._state.fitness[:, TOP, :size], np.inf)
+
+
+@compiled
+def _adjust(
+    state: two_population.TwoPopulations,
+    begin: IntArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    grid: Grid,
+    residuals: FloatArray,
+    parameters: RunArray,
+) -> None:
+    """Write residuals (R, A) and parameters (R,) of some runs: in one call, since each costs as much as many trials."""
+    features = np.empty((len(state.runs), len(FEATURES)), np.float32)
+    for index in begin:
+        observe_run(index, state, lower, upper, features)
+        write_residuals(features[index], 0, grid, residuals[index])
+        follow_rule_in_run(state.runs[index], residuals[index], parameters[index])
 
 
 def _check_controller(controller: ResidualRule) -> None:
