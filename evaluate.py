@@ -45,6 +45,7 @@ from de_gym.evaluation.paper import function_label, paper_algorithms
 from de_gym.evaluation.parameters import ParameterTrace
 from de_gym.evaluation.raw_errors import PublishedErrors
 from de_gym.evaluation.store import SETTINGS_FILE
+from de_gym.files import DISK_FULL
 from de_gym.optimizers import PAPER_METHODS
 from de_gym.problems import make_suite
 from de_gym.problems.own_suites import is_own, own_dimensions
@@ -298,7 +299,10 @@ def main() -> int:
         print(f"\nevaluate.py: {said}", file=sys.stderr)
         return 128 + (signal.SIGTERM if isinstance(interruption, Terminated) else signal.SIGINT)
     except (OSError, ValueError, ImportError, WorkerDiedError) as error:
-        print(f"evaluate.py: {error}", file=sys.stderr)
+        full = isinstance(error, OSError) and error.errno in DISK_FULL
+        what_to_do = "The disk is full: free some space; the same command goes on, finished runs are kept."
+        said = what_to_do if full else str(error)
+        print(f"evaluate.py: {said}", file=sys.stderr)
         return 1
     print(f"Report: {page}")
     return 0

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import io
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from tqdm import tqdm
 
 from de_gym.arrays import FloatArray
+from de_gym.files import replacing
 
 from .checkpoints import CHECKPOINT_FILE, save_checkpoint
 from .interruptions import stop_if_asked
@@ -227,20 +230,29 @@ def _curve_name(info: dict[str, Any]) -> str:
 
 
 def write_rows(path: Path, rows: list[dict[str, float]]) -> None:
-    """Write ``rows`` to a new CSV file; without rows, remove the file."""
-    path.unlink(missing_ok=True)
-    for row in rows:
-        append_row(path, row)
+    """Write ``rows`` to a CSV file, which is replaced whole or not at all; without rows, remove the file."""
+    if not rows:
+        path.unlink(missing_ok=True)
+        return
+    with replacing(path) as file:
+        file.write(_csv(rows, with_header=True))
 
 
 def append_row(path: Path, row: dict[str, float]) -> None:
-    """Append ``row`` to a CSV file, with a header when it is new."""
-    new = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.DictWriter(file, row)
-        if new:
-            writer.writeheader()
-        writer.writerow(row)
+    """Append ``row`` to a CSV file, with a header when it is new; it is on disk before a checkpoint relies on it."""
+    with path.open("ab") as file:
+        file.write(_csv([row], with_header=file.tell() == 0))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _csv(rows: list[dict[str, float]], with_header: bool) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, rows[0])
+    if with_header:
+        writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().encode()
 
 
 def _rows_before(path: Path, first_update: int) -> list[dict[str, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch import Tensor
 
 from de_gym.tensor_files import check_tensor_file, read_tensor_file, write_tensor_file
+
+from .collapse import CollapseGuard
+from .reinforce import RecurrentREINFORCE
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 FORMAT = "de_gym checkpoint 2"
@@ -27,6 +30,7 @@ class Progress:
     updates: int  # rollouts that were learned from
     gradient_steps: int  # SB3's own counter; several per update in PPO
     timesteps: int  # environment steps
+    suspicious_updates: int = 0  # in a row until now; files of earlier versions do not have it
 
 
 def save_checkpoint(agent: OnPolicyAlgorithm, updates: int, path: Path) -> None:
@@ -34,7 +38,9 @@ def save_checkpoint(agent: OnPolicyAlgorithm, updates: int, path: Path) -> None:
     tensors = {f"policy/{name}": tensor for name, tensor in agent.policy.state_dict().items()}
     for number, state in agent.policy.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{key}": torch.as_tensor(value) for key, value in state.items()}
-    progress = Progress(updates, agent._n_updates, agent.num_timesteps)
+    guard = _collapse_guard(agent)
+    suspicious_updates = 0 if guard is None else guard.suspicious_updates
+    progress = Progress(updates, agent._n_updates, agent.num_timesteps, suspicious_updates)
     metadata = {"format": FORMAT} | {key: str(value) for key, value in asdict(progress).items()}
     write_tensor_file(path, {name: tensor.cpu().numpy() for name, tensor in tensors.items()}, metadata)
 
@@ -65,12 +71,20 @@ def load_checkpoint(agent: OnPolicyAlgorithm, path: Path, max_updates: int) -> P
     optimizer = agent.policy.optimizer
     optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
     agent._n_updates, agent.num_timesteps = progress.gradient_steps, progress.timesteps
+    if (guard := _collapse_guard(agent)) is not None:
+        guard.suspicious_updates = progress.suspicious_updates
     return progress
+
+
+def _collapse_guard(agent: OnPolicyAlgorithm) -> CollapseGuard | None:
+    """Return what ends a training of the agent that has collapsed, if it has such a thing."""
+    return agent.collapse_guard if isinstance(agent, RecurrentREINFORCE) else None
 
 
 def _checked_progress(agent: OnPolicyAlgorithm, metadata: Mapping[str, str], max_updates: int) -> Progress:
     """Return the counters, which must belong to one point of a training of ``max_updates`` updates."""
-    names = ("updates", "gradient_steps", "timesteps")
+    metadata = {"suspicious_updates": "0", **metadata}
+    names = [field.name for field in fields(Progress)]
     if not all(re.fullmatch(r"\d{1,18}", metadata.get(name, "")) for name in names):
         raise ValueError(f"its counters must be whole numbers, got { {name: metadata.get(name) for name in names} }.")
     progress = Progress(**{name: int(metadata[name]) for name in names})
@@ -78,7 +92,8 @@ def _checked_progress(agent: OnPolicyAlgorithm, metadata: Mapping[str, str], max
         raise ValueError(f"it was written after {progress.updates} updates, of {max_updates} in the whole training.")
     # Updates are seeded by their number: a wrong one would train on other episodes. PPO counts its epochs.
     expected = progress.updates * getattr(agent, "n_epochs", 1)
-    if progress.gradient_steps != expected or progress.timesteps < progress.updates:
+    in_order = progress.suspicious_updates <= progress.updates <= progress.timesteps
+    if progress.gradient_steps != expected or not in_order:
         raise ValueError(f"its counters contradict each other: {progress}.")
     return progress
 

@@ -23,7 +23,7 @@ class CollapseGuard:
         if patience < 0:
             raise ValueError(f"`collapse_patience` must be at least 0, got {patience}.")
         self.patience = patience
-        self._suspicious_updates = 0
+        self.suspicious_updates = 0
 
     def check_rollout(self, *, largest_reward: float, clipped_share: float) -> None:
         """Raise a ``CollapseError`` when this rollout is the last of too many suspicious ones.
@@ -37,8 +37,8 @@ class CollapseGuard:
             symptoms.append("every reward was exactly 0")
         if clipped_share > CLIPPED_SHARE_LIMIT:
             symptoms.append(f"{clipped_share:.1%} of all actions were clipped to the box")
-        self._suspicious_updates = self._suspicious_updates + 1 if symptoms else 0
-        if self.patience and self._suspicious_updates >= self.patience:
+        self.suspicious_updates = self.suspicious_updates + 1 if symptoms else 0
+        if self.patience and self.suspicious_updates >= self.patience:
             raise CollapseError(
                 f"The policy has collapsed: in each of the last {self.patience} updates {' and '.join(symptoms)}; "
                 "use a smaller `learning_rate`, a sigmoid mean or gradient clipping."

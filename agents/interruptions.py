@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from de_gym.files import remove_abandoned
-
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+from de_gym.files import DISK_FULL, remove_abandoned
 
 
 class TrainingStopped(Exception):
@@ -82,6 +79,6 @@ def resumable(folder: Path, command: str) -> Iterator[None]:
     except KeyboardInterrupt as stop:
         raise TrainingStopped(str(stop) or "Stopped by Ctrl-C", command, exit_code(stop)) from None
     except OSError as error:
-        if error.errno not in _DISK_FULL:
+        if error.errno not in DISK_FULL:
             raise
         raise TrainingStopped(f"The disk of {str(folder)!r} is full: free some space", command, 1) from error

@@ -169,6 +169,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         tape = make_tape(self.policy.lstm_actor, env.num_envs)
         going = np.ones(env.num_envs, dtype=bool)
         all_actions, all_rewards, all_active = [], [], []
+        timesteps_before = self.num_timesteps
         while going.any():
             with torch.no_grad():
                 hidden = tape.step(torch.as_tensor(observations, dtype=torch.float32, device=self.device))
@@ -180,6 +181,8 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             self.num_timesteps += env.num_envs
             callback.update_locals(locals())
             if not callback.on_step():
+                # Nobody learns from this: a training that goes on later must count as one that never stopped.
+                self.num_timesteps = timesteps_before
                 return False
             # What follows the end of a run's episode is neither reported nor learned from; the network goes on in all
             # rows, because the rounding of its matrix products depends on their number.

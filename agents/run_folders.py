@@ -27,13 +27,18 @@ def make_run_folder(config: TrainConfig) -> Path:
         parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=parent):
             pass
+        needed, free = _bytes_needed(config), shutil.disk_usage(parent).free
+        if free >= needed:
+            return _new_folder(parent, config)
     except OSError as error:
         raise OSError(f"The output folder {str(parent)!r} cannot be written: {error.strerror or error}.") from error
-    needed, free = _bytes_needed(config), shutil.disk_usage(parent).free
-    if free < needed:
-        raise OSError(
-            f"The disk of {str(parent)!r} has {free / 1e6:.0f} MB free, but the run may need {needed / 1e6:.0f} MB."
-        )
+    raise OSError(
+        f"The disk of {str(parent)!r} has {free / 1e6:.0f} MB free, but the run may need {needed / 1e6:.0f} MB."
+    )
+
+
+def _new_folder(parent: Path, config: TrainConfig) -> Path:
+    """Make and return the first folder of the run's name that is not there yet."""
     name = f"{config.preset}-{config.agent}-seed{config.seed}"
     remove_abandoned(parent, f"{name}-*")
     number, files = 1, {CONFIG_FILE: checked_json(asdict(config), indent=2)}

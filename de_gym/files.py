@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
@@ -10,6 +11,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""What an ``OSError`` has as ``errno`` where there is no space left."""
 
 _ABANDONED_AFTER = 60.0
 """Seconds after which a temporary file that nobody writes to is one of a killed process; writing takes moments."""

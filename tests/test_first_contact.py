@@ -30,9 +30,28 @@ def test_nothing_is_loaded_that_is_not_needed():
     code = (
         "import sys, de_gym; print([name for name in ('numba', 'scipy', 'matplotlib') if name in sys.modules]);"
         "de_gym.minimize;"
-        "print([name for name in ('matplotlib', 'torch', 'joblib', 'de_gym.envs.run_env') if name in sys.modules])"
+        "print([name for name in ('matplotlib', 'torch', 'joblib', 'de_gym.envs.run_env') if name in sys.modules]);"
+        "de_gym.minimize(sum, [(0, 1)] * 3, max_evaluations=300);"
+        "print([name for name in ('matplotlib', 'torch', 'scipy.optimize') if name in sys.modules])"
     )
-    assert in_new_process(code).split("\n") == ["[]", "[]"]
+    assert in_new_process(code).split("\n") == ["[]", "[]", "[]"]
+
+
+def test_result_is_scipys_where_that_is_loaded_and_else_reads_alike():
+    code = (
+        "import copy, pickle, sys, de_gym\n"
+        "def run(): return de_gym.minimize(sum, [(0, 1)] * 3, max_evaluations=300, seed=1)\n"
+        "own, copied = run(), pickle.loads(pickle.dumps(copy.deepcopy(run())))\n"
+        "assert 'scipy.optimize' not in sys.modules\n"
+        "from scipy.optimize import OptimizeResult\n"
+        "theirs = run()\n"
+        "assert isinstance(theirs, OptimizeResult) and not isinstance(own, OptimizeResult)\n"
+        "assert list(own) == list(theirs) == list(copied) and set(theirs) <= set(dir(own))\n"
+        "assert own.fun == own['fun'] == copied.fun == theirs.fun and (own.x == theirs.x).all()\n"
+        "own.note = 'kept'; assert own['note'] == 'kept' and 'note: kept' in str(own); del own.note\n"
+        "try:\n    own.nope\nexcept AttributeError as error:\n    print(error)"
+    )
+    assert in_new_process(code).startswith("The result has no 'nope', only x, fun, nfev, nit")
 
 
 @pytest.mark.parametrize("imports", ["gymnasium, de_gym", "de_gym, gymnasium"])

@@ -387,3 +387,46 @@ def test_polishing_with_equalities_looks_into_several_valleys():
     assert found.success
     assert found.fun == pytest.approx(0.0539498478, abs=1e-6)
     assert 4500 < found.nfev <= 5000
+
+
+class OwnController:
+    """A controller of the caller's own, as no environment has seen it."""
+
+    population_size = 6
+
+    def __init__(self, actions):
+        self.actions = actions
+
+    def reset(self, rngs):
+        pass
+
+    def keep(self, runs):
+        pass
+
+    def __call__(self, observations):
+        return self.actions(len(observations))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda actions: actions[:, :-1], ValueError, r"Actions must have shape \(1, \d+\), got \(1, \d+\)"),
+        (lambda actions: actions[0], ValueError, "Actions must have shape"),
+        (lambda actions: actions * np.nan, ValueError, "Actions must be numbers in .*, got NaN"),
+        (lambda actions: actions.astype("U3"), TypeError, "Actions must be real numbers in"),
+        (lambda actions: None, (TypeError, ValueError), "Actions must"),
+    ],
+)
+def test_actions_of_an_own_controller_are_checked(change, error, message):
+    controller = OwnController(lambda num_runs: change(np.full((num_runs, 12), 0.5)))
+    with pytest.raises(error, match=message):
+        minimize(sphere, BOX, controller=controller, max_evaluations=300, seed=0)
+
+
+def test_actions_of_an_own_controller_are_converted_and_clipped():
+    def found(value, dtype=np.float64):
+        controller = OwnController(lambda num_runs: np.full((num_runs, 12), value, dtype))
+        return minimize(sphere, BOX, controller=controller, max_evaluations=300, seed=0).x.tobytes()
+
+    assert found(3.0) == found(1.0) != found(0.5)
+    assert found(0.5) == found(0.5, np.float32) == found(0.5, np.float16)

@@ -242,7 +242,7 @@ def test_a_full_disk_leaves_a_valid_checkpoint_and_the_training_goes_on(monkeypa
 
     def full_disk(descriptor):
         written.append(descriptor)
-        if len(written) == 5:  # the configuration, one checkpoint and the policies of two trials were written
+        if len(written) == 8:  # the configuration, the first rows, a checkpoint and a trial were written
             raise OSError(errno.ENOSPC, "No space left on device")
         original(descriptor)
 

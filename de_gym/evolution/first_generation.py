@@ -34,8 +34,8 @@ _RESIDUAL_SCALE = 1.2
 # However small the budget, there are so many individuals; and as large as they are, there are so many generations.
 _SMALLEST_START, _FEWEST_GENERATIONS = 8, 4
 
-# Share of the trials that the sparse memory may have before the first generation.
-_FIRST_SPARSE_SHARE = 0.5
+# How much of its probability every way to make a trial has before the first generation.
+_FIRST_SHARE = 0.5
 
 # Number of the streams of the initial points, before that of the first generation.
 _BEFORE_ALL = -1
@@ -123,7 +123,7 @@ def start(
     runs["evaluations"] = runs["size"] = runs["initial_size"] = sizes
     for name in ("success_rate", "recent_success_rate", "lasting_success_rate"):
         runs[name] = FIRST_SUCCESS_RATE
-    runs["sparse_share"], runs["basis_evaluations"] = _FIRST_SPARSE_SHARE, -1
+    runs["shares"], runs["basis_evaluations"] = _FIRST_SHARE, -1
     memory = np.empty((num_runs, 2, MEMORY_SIZE))
     memory[:, MAIN], memory[:, SPARSE] = MAIN_RATE, SPARSE_RATE
     state = TwoPopulations(

@@ -186,7 +186,7 @@ def _can_be_next(runs: RunArray, trials: Trials) -> bool:
 def _take_memory(memory: Trials, starts: IntArray) -> Trials:
     """Return trials that are written into the first part of ``memory``."""
     end = starts[-1]
-    return Trials(memory.points[:end], starts, memory.targets[:end], memory.rates[:end], memory.memories[:end])
+    return Trials(memory.points[:end], starts, memory.targets[:end], memory.rates[:end], memory.ways[:end])
 
 
 @compiled

@@ -8,14 +8,14 @@ way, so these are the files of its own layer and of the layers below.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from numba import njit
-
-from de_gym.machine.parts import as_part
+from numba import njit, version_info
+from numba.core import event
 
 Kernel = TypeVar("Kernel", bound=Callable[..., object])
 
@@ -25,6 +25,33 @@ _LAYERS = ("machine", "problems", "evolution", "controllers", "envs", "optimizer
 
 # Nobody calls a kernel from C.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+# Releases of numba whose inside ``inside_numba`` was tried with. All others give the same results; only first calls
+# take longer.
+_KNOWN_RELEASES = ((0, 68),)
+_KNOWS_INSIDE = version_info.short in _KNOWN_RELEASES
+
+
+class SeldomCollecting(event.Listener):
+    """Lets Python look for garbage seldom while numba compiles, which would take a seventh of the time."""
+
+    _NEW_OBJECTS = 100_000
+
+    def __init__(self) -> None:
+        self._depth, self._usual = 0, gc.get_threshold()
+
+    def on_start(self, event: object) -> None:
+        """Begin, unless this kernel is compiled inside another."""
+        if self._depth == 0:
+            self._usual = gc.get_threshold()
+            gc.set_threshold(max(self._usual[0], self._NEW_OBJECTS) if self._usual[0] else 0, *self._usual[1:])
+        self._depth += 1
+
+    def on_end(self, event: object) -> None:
+        """Go back to what was usual."""
+        self._depth -= 1
+        if self._depth == 0:
+            gc.set_threshold(*self._usual)
 
 
 @cache
@@ -46,6 +73,10 @@ def compiled(function: Kernel) -> Kernel:
     except RuntimeError:
         # Neither the package's folder nor the user's cache can be written: every process compiles for itself.
         return cast(Kernel, njit(**_OPTIONS)(function))
+    if _KNOWS_INSIDE:
+        from de_gym.machine.inside_numba import load_without_compiler
+
+        load_without_compiler(dispatcher)
     # NOTE: numba has no public way to say what a cache entry depends on; without these private attributes the
     # only loss is the protection described above, hence no error when a future numba renames them.
     cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
@@ -72,7 +103,7 @@ def _without_failing(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], d
 
 def inlined(function: Kernel) -> Kernel:
     """Mark ``function`` as a building block of kernels: compiled into each of them, at every place that calls it."""
-    return as_part(function, forceinline=True)
+    return _as_part(function, forceinline=True)
 
 
 def switch(functions: Sequence[Kernel]) -> Callable[..., Any]:
@@ -99,4 +130,12 @@ def switch(functions: Sequence[Kernel]) -> Callable[..., Any]:
 
 def shared(function: Kernel) -> Kernel:
     """Mark ``function`` as a part that kernels call: compiled into each of them once."""
-    return as_part(function)
+    return _as_part(function)
+
+
+def _as_part(function: Kernel, **options: bool) -> Kernel:
+    if _KNOWS_INSIDE:
+        from de_gym.machine.inside_numba import as_part
+
+        return as_part(function, **options)
+    return cast(Kernel, njit(**{**_OPTIONS, **options})(function))

@@ -61,6 +61,7 @@ from de_gym.machine.picks import pick_index
 from de_gym.machine.principal_axes import turn_axes
 from de_gym.machine.streams import fill_uniforms, seed_streams
 from de_gym.machine.top_and_front import (
+    FROM_SPARSE,
     FRONT,
     LARGEST_WITH_AXES,
     MAIN,
@@ -132,9 +133,10 @@ def breed_run(
     seed_streams(places.key, places.stream, states)
     fill_uniforms(states, places.uniforms, num_uniforms(places.num_trials, dimension))
     _make_numbers(run.size, parameter.rank_pressure, places)
+    ways = moved(pointer_to(trials.ways), first)
     _pick_individuals(run, parameter, home, moved(pointer_to(trials.targets), first), places)
-    _pick_rates(run, parameter, home, moved(pointer_to(trials.memories), first), places)
-    cross_all(parameter, moved(pointer_to(trials.rates), first), places)
+    _pick_rates(run, parameter, home, ways, places)
+    cross_all(run, parameter, moved(pointer_to(trials.rates), first), ways, places)
 
 
 @inlined
@@ -265,18 +267,17 @@ def _put_in_order(first: int, second: int, third: int, values: tuple[float, floa
 
 
 @inlined
-def _pick_rates(run: Run, parameter: Run, home: RunPlaces, memories: Pointer[int], places: BreedingPlaces) -> None:
+def _pick_rates(run: Run, parameter: Run, home: RunPlaces, ways: Pointer[int], places: BreedingPlaces) -> None:
     """Choose CR of each trial, and set one uniform of its crossover to a number that always crosses."""
     uniforms, padded, dimension = places.uniforms, places.padded, places.dimension
-    sparse_probability = parameter.sparse_probability * run.sparse_share
+    sparse_probability = parameter.sparse_probability * run.shares[FROM_SPARSE]
     for i in range(places.num_trials):
-        kind, spread = MAIN, parameter.crossover_spread
+        kind, spread, ways[i] = MAIN, parameter.crossover_spread, 0
         if happens(sparse_probability, USE_SPARSE, i, places):
-            kind, spread = SPARSE, _SPARSE_SPREAD
+            kind, spread, ways[i] = SPARSE, _SPARSE_SPREAD, 1 << FROM_SPARSE
         slot = kind * MEMORY_SIZE + pick_index(uniform_of(places, SLOT, i), MEMORY_SIZE)
         mean = home.memory[slot] + parameter.crossover_shift
         rate = min(max(mean + spread * number_of(places, RATE_NORMAL, i), 0.0), 1.0)
         places.numbers[RATE * padded + i] = positive_or_never(rate)
-        memories[i] = kind
         forced = pick_index(uniform_of(places, FORCED, i), dimension)
         uniforms[NUM_SECTIONS * padded + i * dimension + forced] = _ALWAYS

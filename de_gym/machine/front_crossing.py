@@ -27,7 +27,7 @@ from de_gym.machine.compiling import inlined, shared
 from de_gym.machine.coordinates import move_to_pbest, to_fresh, to_midpoint
 from de_gym.machine.lanes import ROW_WIDTH, choose, load_from, store_from
 from de_gym.machine.principal_axes import cross_along_axes
-from de_gym.machine.top_and_front import LARGEST_WITH_AXES, Run
+from de_gym.machine.top_and_front import ALONG_AXES, LARGEST_WITH_AXES, Run
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
@@ -37,10 +37,11 @@ _NOISE_SCALE = 0.0005
 
 
 @inlined
-def cross_all(parameter: Run, rates: Pointer[float], places: BreedingPlaces) -> None:
+def cross_all(run: Run, parameter: Run, rates: Pointer[float], ways: Pointer[int], places: BreedingPlaces) -> None:
     """Write the trials, and the share of their coordinates that were crossed."""
     dimension, points, low, high = places.dimension, places.points, places.low, places.high
-    axes_probability = parameter.eigenvector_probability if dimension <= LARGEST_WITH_AXES else 0.0
+    axes_probability = parameter.eigenvector_probability * run.shares[ALONG_AXES]
+    axes_probability *= dimension <= LARGEST_WITH_AXES
     for i in range(places.num_trials):
         rate, drawn = number_of(places, RATE, i), NUM_SECTIONS * places.padded + i * dimension
         num_crossed, num_outside = 0, 0
@@ -50,6 +51,7 @@ def cross_all(parameter: Run, rates: Pointer[float], places: BreedingPlaces) -> 
         is_partial = num_crossed < dimension
         if is_partial and happens(axes_probability, USE_AXES, i, places):
             _cross_axes(i, drawn, places)
+            ways[i] += 1 << ALONG_AXES
         else:
             _cross_row(i, drawn, places)
             if is_partial and happens(parameter.noise_probability, USE_NOISE, i, places):

@@ -14,9 +14,12 @@ from de_gym.machine.ordering import rank_by_fitness
 from de_gym.machine.scale_free import average_success_rate
 from de_gym.machine.selection import copy_row
 from de_gym.machine.top_and_front import (
+    ALONG_AXES,
+    FROM_SPARSE,
     MAIN,
     MAIN_RATE,
     MEMORY_SIZE,
+    NUM_WAYS,
     POOL,
     SPARSE,
     Run,
@@ -31,7 +34,7 @@ from de_gym.machine.top_and_front import (
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
 
-# The share of the sparse memory adapts slowly, and neither kind of trial ever dies out.
+# Shares adapt slowly, and no way to make a trial ever dies out.
 _KEPT_SHARE, _SMALLEST_SHARE = 0.9, 0.1
 
 
@@ -43,7 +46,7 @@ def select_run(index: int, state: TwoPopulations, parameter: Run, trials: Trials
         return
     places, points = locate_run(index, state), pointer_to(trials.points)
     for trial in range(first, end):
-        run.num_sparse += trials.memories[trial] == SPARSE
+        _count_ways(run, trials.ways[trial], trials.rates[trial])
         # What is not a number is worse than any.
         value = values[trial] if values[trial] == values[trial] else np.inf
         gain = places.front_fitness[trials.targets[trial]] - value
@@ -53,7 +56,7 @@ def select_run(index: int, state: TwoPopulations, parameter: Run, trials: Trials
             is_counted = run.cursor != trials.targets[trial] and math.isfinite(gain)
             success = state.successes[index, run.pool_size]
             success.gain = gain if is_counted else 0.0
-            success.rate, success.memory = trials.rates[trial], trials.memories[trial]
+            success.rate, success.ways = trials.rates[trial], trials.ways[trial]
             _admit(run, points, trial, value, places)
     run.part += 1
     run.num_made += end - first
@@ -80,7 +83,7 @@ def _end_generation(index: int, state: TwoPopulations, parameter: Run) -> None:
     for kind in (MAIN, SPARSE):
         slot = run.memory_slots[kind]
         run.memory_slots[kind] = _remember(state.memory[index, kind], slot, successes, kind)
-    run.sparse_share = _share_of_sparse(run, successes)
+    _share_out(run, successes)
     run.num_successes = run.pool_size
     run.success_rate = run.pool_size / run.size
     average_success_rate(run)
@@ -93,7 +96,7 @@ def _end_generation(index: int, state: TwoPopulations, parameter: Run) -> None:
     if next_size < run.size:
         _shrink_front(run.size, next_size, places)
     run.size, run.cursor = next_size, run.cursor % next_size
-    run.part, run.num_made, run.num_sparse, run.pool_size = 0, 0, 0, 0
+    run.part, run.num_made, run.pool_size = 0, 0, 0
     run.generation += 1
     best = places.top_fitness[0]
     run.stagnation = 0 if best < run.best_fitness else run.stagnation + 1
@@ -120,7 +123,7 @@ def _remember(memory: FloatArray, slot: int, successes: RunArray, kind: int) -> 
     # Relative to the largest, so that sums of huge gains stay finite.
     largest, num_successes, plain, squared = _find_largest_gain(successes), 0, 0.0, 0.0
     for k in range(len(successes)):
-        if successes[k].memory == kind:
+        if _is_made(successes[k].ways, FROM_SPARSE) == (kind == SPARSE):
             weight = successes[k].gain / largest if largest > 0.0 else 0.0
             num_successes += 1
             plain += weight * successes[k].rate
@@ -132,20 +135,41 @@ def _remember(memory: FloatArray, slot: int, successes: RunArray, kind: int) -> 
 
 
 @inlined
-def _share_of_sparse(run: Run, successes: RunArray) -> float:
-    """Return the sparse memory's share of the trials, moved towards its share of the gain per trial."""
-    largest, num_main = _find_largest_gain(successes), run.num_made - run.num_sparse
-    if run.num_sparse == 0 or num_main == 0 or largest == 0.0:
-        return float(run.sparse_share)
-    main_gain, sparse_gain = 0.0, 0.0
-    for k in range(len(successes)):
-        if successes[k].memory == SPARSE:
-            sparse_gain += successes[k].gain / largest / run.num_sparse
-        else:
-            main_gain += successes[k].gain / largest / num_main
-    deserved = sparse_gain / (sparse_gain + main_gain)
-    moved = _KEPT_SHARE * run.sparse_share + (1.0 - _KEPT_SHARE) * deserved
-    return float(min(max(moved, _SMALLEST_SHARE), 1.0 - _SMALLEST_SHARE))
+def _is_made(ways: int, way: int) -> bool:
+    return (ways >> way) & 1 > 0
+
+
+@inlined
+def _might_be_made(way: int, rate: float) -> bool:
+    """Return whether a trial that was crossed in this share of its coordinates might have been made in a way."""
+    return way != ALONG_AXES or rate < 1.0
+
+
+@inlined
+def _count_ways(run: Run, ways: int, rate: float) -> None:
+    for way in range(NUM_WAYS):
+        run.num_compared[way] += _might_be_made(way, rate)
+        run.num_tried[way] += _is_made(ways, way)
+
+
+@inlined
+def _share_out(run: Run, successes: RunArray) -> None:
+    """Move the share of each way towards its share of the gain per trial, and begin to count anew."""
+    largest = _find_largest_gain(successes)
+    for way in range(NUM_WAYS):
+        num_with, num_without = run.num_tried[way], run.num_compared[way] - run.num_tried[way]
+        run.num_tried[way], run.num_compared[way] = 0, 0
+        if num_with == 0 or num_without == 0 or largest == 0.0:
+            continue
+        gain_with, gain_without = 0.0, 0.0
+        for k in range(len(successes)):
+            if _is_made(successes[k].ways, way):
+                gain_with += successes[k].gain / largest / num_with
+            elif _might_be_made(way, successes[k].rate):
+                gain_without += successes[k].gain / largest / num_without
+        if gain_with + gain_without > 0.0:
+            moved = _KEPT_SHARE * run.shares[way] + (1.0 - _KEPT_SHARE) * gain_with / (gain_with + gain_without)
+            run.shares[way] = min(max(moved, _SMALLEST_SHARE), 1.0 - _SMALLEST_SHARE)
 
 
 @inlined

@@ -28,6 +28,11 @@ TOP, FRONT, POOL = range(3)
 # Second index within ``memory``: crossover rates of L-SRTDE, and of the trials that change few coordinates.
 MAIN, SPARSE = range(2)
 
+# Ways to make a trial that must earn their share: with a crossover rate from the sparse memory, and crossed along the
+# axes of top. Of a trial that was made in way k, bit k of ``Trials.ways`` is set.
+FROM_SPARSE, ALONG_AXES = range(2)
+NUM_WAYS = 2
+
 MEMORY_SIZE = 5
 MAIN_RATE, SPARSE_RATE = 1.0, 0.2
 
@@ -53,7 +58,8 @@ RUN = np.dtype(
         ("size", "i8"),  # of top and of front
         ("part", "i8"),  # parts of the current generation that were made, as the next three
         ("num_made", "i8"),  # trials
-        ("num_sparse", "i8"),  # trials whose crossover rate came from the sparse memory
+        ("num_compared", "i8", NUM_WAYS),  # trials that might have been made in each way
+        ("num_tried", "i8", NUM_WAYS),  # those that were
         ("pool_size", "i8"),  # successes
         ("cursor", "i8"),  # slot of front that the next success takes
         ("memory_slots", "i8", 2),  # slot of each memory of crossover rates that is updated next
@@ -65,15 +71,15 @@ RUN = np.dtype(
         ("stagnation", "i8"),  # generations without a new best value
         ("initial_diversity", "f8"),  # of front
         ("initial_spread", "f8"),  # of top, median minus best
-        ("sparse_share", "f8"),  # of the trials, when as many as deserve it take their rate from the sparse memory
+        ("shares", "f8", NUM_WAYS),  # how much of its probability each way has earned
         ("basis_evaluations", "i8"),  # evaluations when the basis was last turned; -1 before
     ],
     align=True,
 )
 
 # A success that waits in the pool: by how much it was better, in which share of its coordinates it was crossed, and
-# where its crossover rate came from.
-SUCCESS = np.dtype([("gain", "f8"), ("rate", "f8"), ("memory", "i8")], align=True)
+# in which ways it was made.
+SUCCESS = np.dtype([("gain", "f8"), ("rate", "f8"), ("ways", "i8")], align=True)
 
 RunArray: TypeAlias = NDArray[np.void]
 # One record of such an array; numba knows its fields, a type checker cannot.
@@ -115,14 +121,14 @@ class Trials(NamedTuple):
         starts: Run r owns the points ``starts[r]`` to ``starts[r + 1]``, shape (R + 1,).
         targets: Slot of front that each trial competes with, shape (T,).
         rates: Share of the coordinates in which each trial was crossed, shape (T,).
-        memories: Where its crossover rate came from, MAIN or SPARSE, shape (T,).
+        ways: In which ways each trial was made, as bits, shape (T,).
     """
 
     points: FloatArray
     starts: IntArray
     targets: IntArray
     rates: FloatArray
-    memories: IntArray
+    ways: IntArray
 
 
 class RunPlaces(NamedTuple):

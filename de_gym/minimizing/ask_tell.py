@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import OptimizeResult
 
 from de_gym.arrays import FloatArray
 from de_gym.checks import is_several, numbers, optional_whole, shown, whole
@@ -25,6 +24,7 @@ from de_gym.minimizing.evaluations import Tally
 from de_gym.minimizing.extra_points import extra_point
 from de_gym.minimizing.open_generation import OpenGeneration
 from de_gym.minimizing.plain_data import generator_of, state_of
+from de_gym.minimizing.scipys import Result
 from de_gym.minimizing.search_space import BoundsLike, SearchSpace
 from de_gym.minimizing.told_log import UNASKED, ToldLog
 from de_gym.optimizers import Optimizer as RunsOptimizer
@@ -150,7 +150,7 @@ class Optimizer:
             return np.array([errand.point for errand in self._errands.values()]).reshape(-1, self._space.dimension)
 
     @property
-    def result(self) -> OptimizeResult:
+    def result(self) -> Result:
         """The result so far, with the fields of ``minimize``; ``maxcv`` is the violation told of ``x``."""
         with self._lock:
             best = self._tally

@@ -5,17 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 from de_gym.arrays import FloatArray
 from de_gym.checks import listed, shown
+from de_gym.minimizing.scipys import is_scipys
+
+if TYPE_CHECKING:
+    from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 EQUALITY_TOLERANCE = 1e-6
 """How far an equality may be missed."""
+
+_KINDS = ("NonlinearConstraint", "LinearConstraint", "Bounds")
 
 INFEASIBLE = 1e150
 """Merits from here on belong to infeasible points. The squares of all merits are finite numbers."""
@@ -23,8 +28,7 @@ INFEASIBLE = 1e150
 # Logarithms of positive numbers lie within 745 of zero, so the quotient stays between -1 and 1.
 _LOGARITHM_SCALE = 1000.0
 
-AnyConstraint: TypeAlias = NonlinearConstraint | LinearConstraint | Bounds
-ConstraintLike: TypeAlias = AnyConstraint | dict[str, Any]
+ConstraintLike: TypeAlias = "NonlinearConstraint | LinearConstraint | Bounds | dict[str, Any]"
 
 
 def merit(value: float, violation: float) -> float:
@@ -82,7 +86,7 @@ class Constraints:
 
     def __init__(self, constraints: ConstraintLike | Sequence[ConstraintLike], dimension: int) -> None:
         """Take scipy's constraint objects, one or several, or say which is none."""
-        is_one = isinstance(constraints, AnyConstraint | dict)
+        is_one = isinstance(constraints, dict) or any(is_scipys(constraints, kind) for kind in _KINDS)
         given = [constraints] if is_one else listed("constraints", constraints, "scipy's constraints")
         self.members = [_read(number, constraint, dimension) for number, constraint in enumerate(given)]
 
@@ -103,20 +107,20 @@ class Constraints:
         return float(sum(violations.sum() for violations in self.violations(point)))
 
 
-def _read(number: int, constraint: object, dimension: int) -> Constraint:
+def _read(number: int, constraint: Any, dimension: int) -> Constraint:
     label = f"Constraint {number}"
     if isinstance(constraint, dict):
-        constraint = _read_older_kind(label, constraint)
-    if isinstance(constraint, NonlinearConstraint):
+        return _read_older_kind(label, constraint)
+    if is_scipys(constraint, "NonlinearConstraint"):
         if not callable(constraint.fun):
             raise TypeError(f"{label} must have a callable `fun`, got {shown(constraint.fun)}.")
         fun = constraint.fun
-    elif isinstance(constraint, LinearConstraint):
+    elif is_scipys(constraint, "LinearConstraint"):
         matrix = _as_matrix(constraint.A)
         if matrix.shape[1] != dimension:
             raise ValueError(f"{label} must have a matrix of {dimension} columns, got shape {matrix.shape}.")
         fun = matrix.__matmul__
-    elif isinstance(constraint, Bounds):
+    elif is_scipys(constraint, "Bounds"):
         fun = np.array
     else:
         raise TypeError(
@@ -128,12 +132,13 @@ def _read(number: int, constraint: object, dimension: int) -> Constraint:
     return Constraint(label, fun, *_limits(label, constraint.lb, constraint.ub))
 
 
-def _read_older_kind(label: str, constraint: dict[str, Any]) -> NonlinearConstraint:
+def _read_older_kind(label: str, constraint: dict[str, Any]) -> Constraint:
     """Return what scipy's older kind says: fun(x, *args) is zero ("eq"), or not below it ("ineq")."""
     kind, fun, arguments = constraint.get("type"), constraint.get("fun"), constraint.get("args", ())
     if kind not in ("eq", "ineq") or not callable(fun) or constraint.keys() - {"type", "fun", "args", "jac"}:
         raise ValueError(f'{label} must have a `type`, "eq" or "ineq", a `fun`, and perhaps `args`, got {constraint}.')
-    return NonlinearConstraint(lambda x: fun(x, *arguments), 0.0, 0.0 if kind == "eq" else np.inf)
+    limits = _limits(label, 0.0, 0.0 if kind == "eq" else np.inf)
+    return Constraint(label, lambda x: fun(x, *arguments), *limits)
 
 
 def _as_matrix(matrix: Any) -> FloatArray:

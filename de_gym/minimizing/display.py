@@ -11,6 +11,7 @@ from time import monotonic
 from numba.core import event
 from tqdm import tqdm
 
+from de_gym.machine.compiling import SeldomCollecting
 from de_gym.minimizing.evaluations import Evaluations
 from de_gym.optimizers import Progress
 
@@ -62,6 +63,7 @@ class _CompileListener(event.Listener):
 
 @contextmanager
 def announced_compiling() -> Iterator[None]:
-    """Tell on stderr when compiling takes more than two seconds."""
-    with event.install_listener("numba:compile", _CompileListener()):
+    """Compile without looking for garbage all the time, and tell on stderr when it takes more than two seconds."""
+    kind = "numba:compile"
+    with event.install_listener(kind, _CompileListener()), event.install_listener(kind, SeldomCollecting()):
         yield

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import OptimizeResult
 
 from de_gym.arrays import BoolArray, FloatArray
 from de_gym.minimizing.choosing import RandomPoints
 from de_gym.minimizing.constraints import INFEASIBLE, Constraints
 from de_gym.minimizing.evaluations import Tally
+from de_gym.minimizing.scipys import Result, make_result
 from de_gym.minimizing.search_space import SearchSpace
 from de_gym.optimizers import Optimizer, Progress
 
@@ -55,11 +55,11 @@ class RunRecord:
         population = None if self.optimizer is None else self.optimizer.population
         return self.evaluations.last_merits if population is None else population[1][0]
 
-    def result(self, success: bool, message: str) -> OptimizeResult:
+    def result(self, success: bool, message: str) -> Result:
         """Return the result so far."""
         points, values = self._population()
         mean = points.mean(axis=0) if len(points) else self.evaluations.best_point
-        result = OptimizeResult(
+        result = make_result(
             x=self.evaluations.best_point.copy(),
             fun=self.evaluations.best_value,
             nfev=self.evaluations.num_points,

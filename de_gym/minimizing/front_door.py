@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import OptimizeResult
 
 from de_gym.arrays import FloatArray
 from de_gym.checks import LARGEST_SIZE, listed, optional_whole, real, shown, truth, whole
@@ -26,6 +25,7 @@ from de_gym.minimizing.endings import Callback, Endings, Limits, RunRecord
 from de_gym.minimizing.evaluations import Evaluations, TimeIsUp
 from de_gym.minimizing.polishing import polish as polish_best
 from de_gym.minimizing.polishing import polishing_method, reserved_for_polishing
+from de_gym.minimizing.scipys import Result
 from de_gym.minimizing.search_space import BoundsLike, SearchSpace
 from de_gym.minimizing.workers import WorkerPool
 from de_gym.optimizers import Observer, advance
@@ -60,7 +60,7 @@ def minimize(
     callback: Callback | None = None,
     disp: bool = False,
     checkpoint: str | Path | None = None,
-) -> OptimizeResult:
+) -> Result:
     """Minimise ``fun`` inside a box, by Differential Evolution with learned parameter control.
 
     Args:
@@ -119,7 +119,8 @@ def minimize(
             Objects in ``args`` are not compared beyond numbers, text and arrays.
 
     Returns:
-        An ``OptimizeResult`` with these fields.
+        scipy's ``OptimizeResult``, or an equal of it where the program has not loaded ``scipy.optimize``, with these
+        fields, as attributes and as entries.
 
         * ``x``, ``fun``: the best point and its value; +inf where no feasible point was found.
         * ``nfev``: points evaluated; ``nit``: generations after the initial population.
@@ -205,7 +206,7 @@ class _Plan:
 
 def _run(
     plan: _Plan, function: PointFunction | VectorFunction, rng: np.random.Generator, log: EvaluationLog | None
-) -> OptimizeResult:
+) -> Result:
     """Return the result of the run, or raise an error that has the result so far."""
     deadline = None if plan.max_time is None else time.monotonic() + plan.max_time
     evaluations = Evaluations(plan.space, function, plan.constraints, log, deadline)

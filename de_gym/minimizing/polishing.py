@@ -5,8 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 
 import numpy as np
-from scipy.optimize import Bounds, NonlinearConstraint
-from scipy.optimize import minimize as minimize_locally
 
 from de_gym.arrays import FloatArray
 from de_gym.checks import shown
@@ -62,6 +60,9 @@ def polish(
 
     Where no feasible point is known it begins at the least violation: equalities are often met here for the first time.
     """
+    from scipy.optimize import Bounds, NonlinearConstraint
+    from scipy.optimize import minimize as minimize_locally
+
     moving = space.free[~space.integral[space.free]]
     if not len(moving) or not (np.isfinite(evaluations.best_value) or evaluations.best_violation > 0.0):
         return
@@ -79,7 +80,7 @@ def polish(
         evaluations.evaluate(complete(part)[None], everywhere=True)
         return evaluations.last_value
 
-    def along_part(constraint: Constraint) -> NonlinearConstraint:
+    def along_part(constraint: Constraint) -> object:
         return NonlinearConstraint(lambda part: constraint.fun(complete(part)), constraint.lower, constraint.upper)
 
     inside = [along_part(constraint) for constraint in constraints.members]

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import Bounds
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
 from de_gym.checks import shown
+from de_gym.minimizing.scipys import is_scipys
 
-BoundsLike: TypeAlias = Sequence[tuple[float, float]] | Bounds
+if TYPE_CHECKING:
+    from scipy.optimize import Bounds
+
+BoundsLike: TypeAlias = "Sequence[tuple[float, float]] | Bounds"
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,9 @@ class SearchSpace:
         return starts
 
 
-def _split_bounds(bounds: BoundsLike) -> tuple[FloatArray, FloatArray]:
+def _split_bounds(bounds: Any) -> tuple[FloatArray, FloatArray]:
     """Return lower and upper bounds, each of shape (D,)."""
-    if isinstance(bounds, Bounds):
+    if is_scipys(bounds, "Bounds"):
         low, high = np.broadcast_arrays(
             np.atleast_1d(np.asarray(bounds.lb, np.float64)), np.atleast_1d(np.asarray(bounds.ub, np.float64))
         )

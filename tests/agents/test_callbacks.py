@@ -1,4 +1,8 @@
 import csv
+import itertools
+import os
+import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from agents import RecurrentREINFORCE, UnitBoxLstmPolicy
 from agents.callbacks import PROGRESS_FILE, SeedEveryRollout, TrainingMonitor, Validation, append_row
 from agents.checkpoints import CHECKPOINT_FILE, load_checkpoint
+from agents.interruptions import resumable
 
 
 def make_reinforce(env):
@@ -72,9 +77,56 @@ def test_rows_hold_the_figures_of_the_rollout(make_target_env, tmp_path):
 
 def test_training_ends_after_the_stated_updates_even_when_episodes_are_short(make_target_env, tmp_path):
     agent = make_reinforce(make_target_env(4, lengths=(1, 2)))
-    monitor = run(agent, tmp_path, 4)
+    monitor = run(agent, tmp_path / "whole", 4)
     assert len(monitor.rows) == 4
     assert agent._n_updates == 4
+    # What was begun and never learned from is not counted by a training that goes on later.
+    run(make_reinforce(make_target_env(4, lengths=(1, 2))), tmp_path / "parts", 2)
+    continued = make_reinforce(make_target_env(4, lengths=(1, 2)))
+    first = load_checkpoint(continued, tmp_path / "parts" / CHECKPOINT_FILE, max_updates=4).updates
+    assert run(continued, tmp_path / "parts", 4, first=first).rows == monitor.rows
+    whole, parts = ((tmp_path / kind / CHECKPOINT_FILE).read_bytes() for kind in ("whole", "parts"))
+    assert whole == parts
+
+
+def ended_at_write(number, function):
+    """Call a function in a fork that ends at its write of a number; return whether it came so far."""
+    if child := os.fork():
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    seen = itertools.count()
+
+    def see(event, arguments):
+        writes = event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR)
+        if (writes or event in ("os.rename", "os.remove")) and next(seen) == number:
+            os._exit(9)
+
+    try:
+        sys.addaudithook(see)
+        function()
+    finally:
+        os._exit(0)
+
+
+def test_killed_at_any_write_a_resumed_training_loses_no_row(make_target_env, tmp_path):
+    run(make_reinforce(make_target_env()), tmp_path / "whole", 4)
+    whole = {path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir()}
+    run(make_reinforce(make_target_env()), tmp_path / "begun", 3)
+
+    def go_on():
+        agent = make_reinforce(make_target_env())
+        first = load_checkpoint(agent, folder / CHECKPOINT_FILE, max_updates=4).updates
+        run(agent, folder, 4, first=first)
+
+    for number in range(100):
+        folder = tmp_path / f"killed-{number}"
+        shutil.copytree(tmp_path / "begun", folder)
+        is_killed = ended_at_write(number, go_on)
+        with resumable(folder, "python"):
+            go_on()
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == whole, f"killed at write {number}"
+        if not is_killed:
+            break
+    assert 5 < number < 50
 
 
 def test_checkpoints_are_written_at_the_stated_updates(make_target_env, tmp_path, monkeypatch):

@@ -5,6 +5,7 @@ from safetensors.numpy import save_file
 
 from agents import RecurrentPPO, RecurrentREINFORCE, UnitBoxLstmPolicy
 from agents.checkpoints import Progress, load_checkpoint, save_checkpoint
+from agents.collapse import CollapseError
 from de_gym.tensor_files import content_checksum, read_tensor_file
 
 
@@ -23,6 +24,18 @@ def test_an_agent_goes_on_from_a_checkpoint_bit_for_bit(make_target_env, tmp_pat
     assert second.num_timesteps == whole.num_timesteps
     for name, parameter in whole.policy.state_dict().items():
         assert torch.equal(second.policy.state_dict()[name], parameter), name
+
+
+def test_a_stop_does_not_begin_the_count_of_suspicious_updates_again(make_target_env, tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    agent = make_agent(make_target_env()).learn(60)
+    agent.collapse_guard.check_rollout(largest_reward=0.0, clipped_share=0.0)
+    agent.collapse_guard.check_rollout(largest_reward=0.0, clipped_share=0.0)
+    save_checkpoint(agent, 3, path)
+    continued = make_agent(make_target_env())
+    assert load_checkpoint(continued, path, max_updates=5).suspicious_updates == 2
+    with pytest.raises(CollapseError, match="in each of the last 3 updates"):
+        continued.collapse_guard.check_rollout(largest_reward=0.0, clipped_share=0.0)
 
 
 def test_no_temporary_file_is_left(make_target_env, tmp_path):

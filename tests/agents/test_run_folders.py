@@ -1,5 +1,6 @@
 import errno
 import json
+import os
 import shutil
 from collections import namedtuple
 from dataclasses import asdict, replace
@@ -53,6 +54,16 @@ def test_a_full_disk_is_reported(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
     with pytest.raises(OSError, match=r"may need \d{3} MB"):
         make_run_folder(replace(PRESETS["paper-10d"], output=str(tmp_path)))
+
+
+def test_a_disk_that_is_full_at_the_first_write_is_reported(tmp_path, monkeypatch):
+    def full_disk(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(OSError, match=r"^The output folder '.*' cannot be written: No space left on device\.$"):
+        make_run_folder(replace(TINY, output=str(tmp_path)))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_without_configuration_is_not_a_run(tmp_path):

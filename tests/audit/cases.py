@@ -1,6 +1,6 @@
 """Fuzzed calls: every answer is right or a ``ValueError`` or ``TypeError`` of one sentence that names the argument.
 
-Cases run in child processes, so that a crash or a hang is a finding too and the next case still runs.
+Cases run in forks of this process, so that a crash or a hang is a finding too and the next case still runs.
 """
 
 from __future__ import annotations
@@ -8,76 +8,90 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
-import warnings
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from findings import Findings
 
-_SLICE = 2500  # cases of a child, whose memory must not grow for ever
+_SLICE = 5000  # cases of a child, whose memory must not grow for ever
 _SILENCE = 300.0  # seconds after which a case counts as hanging; a kernel that is compiled takes long
-_MEMORY = 6 * 2**30
+_MEMORY = 4 * 2**30  # addresses, of which a child touches a small part
 
 
-def fuzz(count: int, seed: int, first: int) -> dict[str, Any]:
-    """Run the cases ``first`` to ``first + count - 1`` and return the figures and the findings."""
-    totals: dict[str, Any] = {"calls": 0, "constructions": 0, "answers": 0, "refusals": 0, "findings": Findings()}
-    begin, last = first, first + count
-    while begin < last:
-        end = min(begin + _SLICE, last)
-        begin = _run_slice(begin, end, seed, totals)
-        print(f"up to case {begin}: {_figures(totals)}", file=sys.stderr, flush=True)
-    return totals
+def fuzz(count: int, first: int, totals: Findings, seed: int) -> None:
+    """Run the cases ``first`` to ``first + count - 1`` that are not done."""
+    import targets  # noqa: F401  # what children need, once for all of them
+
+    for begin in range(first, first + count, _SLICE):
+        end = min(begin + _SLICE, first + count)
+        if (unit := f"cases {begin} to {end - 1}") not in totals:
+            totals.add(unit, *_run_slice(begin, end, seed))
+            print(f"up to case {end - 1}: {_figures(totals)}", file=sys.stderr, flush=True)
 
 
-def _run_slice(begin: int, end: int, seed: int, totals: dict[str, Any]) -> int:
-    """Run cases in a child, add what it reports, and return the case to go on with."""
-    with tempfile.TemporaryDirectory() as folder:
-        progress, report = Path(folder) / "progress", Path(folder) / "report"
-        progress.write_bytes(struct.pack("<q", begin - 1))
-        report.touch()
-        arguments = [sys.executable, __file__, str(begin), str(end), str(seed), str(progress), str(report)]
-        child = subprocess.Popen(arguments, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        reached, ended = _watch(child, progress)
-        for line in report.read_text().splitlines():
-            _add(totals, json.loads(line))
-        if ended and child.returncode == 0:
-            return end
-        kind = "crash" if ended else "hang"
-        errors = b"" if child.stderr is None else child.stderr.read()[-300:]
-        target, shown = describe(reached, seed)
-        _add(totals, {"kind": kind, "case": reached, "target": target, "what": f"{shown} {errors!r}"})
-        return reached + 1
+def _run_slice(begin: int, end: int, seed: int) -> tuple[Counter[str], list[str]]:
+    """Run cases in children, each beginning behind the case that ended the last one."""
+    figures: Counter[str] = Counter()
+    findings: list[str] = []
+    while begin < end:
+        with tempfile.TemporaryDirectory() as folder:
+            progress, report = Path(folder) / "progress", Path(folder) / "report"
+            progress.write_bytes(struct.pack("<q", begin))
+            report.touch()
+            child = _fork(begin, end, seed, Path(folder))
+            reached, code = _watch(child, progress)
+            for line in report.read_text().splitlines():
+                entry = json.loads(line)
+                figures.update(entry["figures"])
+                findings += [entry["finding"]] if "finding" in entry else []
+            if code != 0:
+                kind = "hang" if code is None else f"crash ({code})"
+                target, shown = describe(reached, seed)
+                said = (Path(folder) / "errors").read_text(errors="replace")[-300:]
+                findings.append(f"{kind}, case {reached}, {target}: {shown} {said!r}")
+            begin = end if code == 0 else reached + 1
+    return figures, findings
 
 
-def _watch(child: subprocess.Popen[bytes], progress: Path) -> tuple[int, bool]:
-    """Wait for a child and return the case it reached, and whether it ended by itself."""
+def _fork(begin: int, end: int, seed: int, folder: Path) -> int:
+    """Start a child that runs cases in ``folder``."""
+    if child := os.fork():
+        return child
+    code = 70
+    try:
+        os.setsid()
+        os.chdir(folder)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(os.open("errors", os.O_WRONLY | os.O_CREAT), 2)
+        _run_cases(begin, end, seed, folder)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _watch(child: int, progress: Path) -> tuple[int, int | None]:
+    """Wait for a child and return the case it reached, and how it ended: None where it hung."""
     reached, since = -1, time.monotonic()
-    while child.poll() is None:
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
         now = struct.unpack("<q", progress.read_bytes())[0]
+        if done:
+            return now, os.waitstatus_to_exitcode(status)
         if now != reached:
             reached, since = now, time.monotonic()
-        elif time.monotonic() - since > _SILENCE + (30.0 if reached < 0 else 0.0):
-            child.kill()
-            child.wait()
-            return reached, False
+        elif time.monotonic() - since > _SILENCE:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return reached, None
         time.sleep(0.1)
-    return struct.unpack("<q", progress.read_bytes())[0], True
-
-
-def _add(totals: dict[str, Any], entry: dict[str, Any]) -> None:
-    if entry["kind"] == "figures":
-        for key in ("calls", "constructions", "answers", "refusals"):
-            totals[key] += entry[key]
-    else:
-        totals["findings"].note(f"{entry['kind']}, case {entry['case']}, {entry['target']}: {entry['what']}")
 
 
 def describe(number: int, seed: int) -> tuple[str, str]:
@@ -189,42 +203,31 @@ def _shown(value: Any) -> str:
         return f"<{type(value).__name__}>"
 
 
-def _child(begin: int, end: int, seed: int, progress: str, report: str) -> None:
-    """Run cases, with the present one in ``progress`` and findings in ``report``."""
+def _run_cases(begin: int, end: int, seed: int, folder: Path) -> None:
+    """Run cases, with the present one in a file ``progress`` and what was seen in a file ``report``."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    warnings.simplefilter("ignore")
-    figures = {"kind": "figures", "calls": 0, "constructions": 0, "answers": 0, "refusals": 0}
-    place = os.open(progress, os.O_WRONLY)
-    with open(report, "a", buffering=1) as file:
+    place = os.open(folder / "progress", os.O_WRONLY)
+    with open(folder / "report", "a", buffering=1) as file:
         for number in range(begin, end):
             os.pwrite(place, struct.pack("<q", number), 0)
             started = time.process_time()
             outcome, what, constructs = judge(number, seed)
             if time.process_time() - started > 60.0:
                 outcome, what = "slow", f"{time.process_time() - started:.0f} s"
-            figures["calls"] += 1
-            figures["constructions"] += constructs
-            figures["answers"] += outcome == "answer"
-            figures["refusals"] += outcome == "refusal"
+            figures = {"calls": 1, "constructions": int(constructs), f"{outcome}s": 1}
+            entry: dict[str, object] = {"figures": figures}
             if outcome not in ("answer", "refusal"):
                 target, shown = describe(number, seed)
-                entry = {"kind": outcome, "case": number, "target": target, "what": f"{shown} -> {what}"}
-                file.write(json.dumps(entry) + "\n")
-        file.write(json.dumps(figures) + "\n")
+                entry["finding"] = f"{outcome}, case {number}, {target}: {shown} -> {what}"
+            file.write(json.dumps(entry) + "\n")
 
 
-def _figures(totals: dict[str, Any]) -> str:
-    return (
-        f"{totals['calls']} calls, {totals['constructions']} of them constructions; {totals['answers']} "
-        f"answers, {totals['refusals']} refusals in one sentence, {len(totals['findings'])} findings"
-    )
+def _figures(totals: Findings) -> str:
+    names = {"calls": "calls", "constructions": "of them constructions", "answers": "answers"}
+    each = [f"{totals.figures[name]} {what}" for name, what in names.items()]
+    return f"{', '.join(each)}, {totals.figures['refusals']} refusals in one sentence"
 
 
-def summary(totals: dict[str, Any]) -> str:
+def summary(totals: Findings) -> str:
     """Return the line of figures."""
-    return f"cases: {_figures(totals)}"
-
-
-if __name__ == "__main__":
-    sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
-    _child(*map(int, sys.argv[1:4]), *sys.argv[4:6])
+    return f"cases: {_figures(totals)}, {len(totals.all)} findings"

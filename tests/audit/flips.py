@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -55,28 +55,38 @@ def damaged(content: bytes, before: bytes, rng: np.random.Generator) -> bytes:
     return content[:place] + before[place:]
 
 
-def flip(count: int, seed: int, first: int) -> dict[str, Any]:
-    """Read damaged files ``first`` to ``first + count - 1`` and return the figures and the findings."""
-    totals: dict[str, Any] = {"files": 0, "same": 0, "refusals": 0, "by_kind": {}, "findings": Findings()}
+_SLICE = 500
+
+
+def flip(count: int, first: int, totals: Findings, seed: int) -> None:
+    """Read the damaged files ``first`` to ``first + count - 1`` that are not done."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         kinds = make_kinds(folder)
         # A write that was torn before anything but a date had changed leaves the old file, which is whole too.
         whole = {kind.name: [_outcome(kind, folder, one)[1] for one in (kind.content, kind.before)] for kind in kinds}
-        for number in range(first, first + count):
-            rng = np.random.default_rng([seed, number])
-            kind = kinds[number % len(kinds)]
-            outcome, seen = _outcome(kind, folder, damaged(kind.content, kind.before, rng))
-            totals["files"] += 1
-            totals["by_kind"][kind.name] = totals["by_kind"].get(kind.name, 0) + 1
-            if outcome == "refusal":
-                totals["refusals"] += 1
-            elif outcome == "read" and seen in whole[kind.name]:
-                totals["same"] += 1
-            else:
-                what = "other content, silently" if outcome == "read" else str(seen)
-                totals["findings"].note(f"file {number}, {kind.name}: {what}")
-    return totals
+        for begin in range(first, first + count, _SLICE):
+            numbers = range(begin, min(begin + _SLICE, first + count))
+            if (unit := f"files {begin} to {numbers[-1]}") not in totals:
+                totals.add(unit, *_read_damaged(numbers, seed, folder, kinds, whole))
+
+
+def _read_damaged(
+    numbers: range, seed: int, folder: Path, kinds: list[Kind], whole: Mapping[str, list[object]]
+) -> tuple[Counter[str], list[str]]:
+    """Read damaged files and return the figures and the findings."""
+    figures: Counter[str] = Counter()
+    findings = []
+    for number in numbers:
+        kind = kinds[number % len(kinds)]
+        content = damaged(kind.content, kind.before, np.random.default_rng([seed, number]))
+        outcome, seen = _outcome(kind, folder, content)
+        right = outcome == "read" and seen in whole[kind.name]
+        figures.update(["files", f"of kind {kind.name}", "same" if right else outcome])
+        if outcome != "refusal" and not right:
+            what = "other content, silently" if outcome == "read" else str(seen)
+            findings.append(f"file {number}, {kind.name}: {what}")
+    return figures, findings
 
 
 def _outcome(kind: Kind, folder: Path, content: bytes) -> tuple[str, object]:
@@ -251,13 +261,10 @@ def _config(folder: Path) -> Kind:
     return _kind("configuration", write, read, folder / CONFIG_FILE)
 
 
-def summary(totals: dict[str, Any]) -> str:
+def summary(totals: Findings) -> str:
     """Return the line of figures."""
+    kinds = sum(name.startswith("of kind ") for name in totals.figures)
     return (
-        f"flips: {totals['files']} damaged files of {len(totals['by_kind'])} kinds; {totals['same']} read as written, "
-        f"{totals['refusals']} refused in one sentence, {len(totals['findings'])} findings"
+        f"flips: {totals.figures['files']} damaged files of {kinds} kinds; {totals.figures['same']} read as written, "
+        f"{totals.figures['refusal']} refused in one sentence, {len(totals.all)} findings"
     )
-
-
-if __name__ == "__main__":
-    sys.exit("Run the folder: python tests/audit --flips 1000")

@@ -1,6 +1,7 @@
 """Commands killed or stopped at random moments: what then goes on must end with the bits of a whole run.
 
 Every run is a fork of a process that has run the command before, so that signals fall into the work, not the imports.
+Moments are counted in processor time, so that they do not depend on what else the machine does.
 """
 
 from __future__ import annotations
@@ -10,20 +11,25 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from findings import Findings
+from tqdm import tqdm
 
 _LONGEST = 300.0  # seconds after which a run counts as hanging
 _MOST_FINDINGS = 50
-_TURNS = (0, 3, 2, 1, 0, 3, 2, 4, 2)  # of the commands: workers take as long to start as whole runs of the others
+LAST_WORDS = (
+    "train.py: Stopped ", "train.py: The disk of ", "train.py: The output folder ", "evaluate.py: Interrupted.",
+    "evaluate.py: No space left on device. ", "evaluate.py: The disk is full: ",
+)  # fmt: skip
 
 TINY_TRAINING = [
     "--functions", "1", "2", "--test-functions", "21", "--episodes-per-function", "2", "--dimension", "2",
@@ -34,6 +40,8 @@ TINY_EVALUATION = [
     "--methods", "random", "de", "jso", "--functions", "1", "3", "--runs", "6", "--max-evaluations", "900",
     "--chunk-size", "1", "--no-stored", "--protocol", "paper-cec17-10d",
 ]  # fmt: skip
+SMALLER_TRAINING = ["--updates", "4", "--validate-every", "2", "--max-generations", "4"]
+SMALLER_EVALUATION = ["--methods", "random", "de", "--functions", "1", "--runs", "2", "--max-evaluations", "200"]
 
 
 @dataclass(frozen=True)
@@ -59,14 +67,21 @@ class Command:
 
 @dataclass(frozen=True)
 class Whole:
-    """A run that nobody disturbed: how many seconds it took, and a checksum of every file that it left."""
+    """A run that nobody disturbed: its seconds of processor time, and a checksum of every file that it left."""
 
-    duration: float
+    work: float
     contents: dict[str, str]
 
 
-def commands() -> list[Command]:
-    """Return the commands, with everything loaded that they need: three trainings and two evaluations."""
+def commands(fork_workers: bool = True, small: bool = False) -> list[Command]:
+    """Return the commands, with everything loaded that they need: three trainings and two evaluations.
+
+    Args:
+        fork_workers: Whether workers are forks too: those that load everything anew take longer to start than runs.
+        small: Whether to do as little as shows all kinds of files.
+    """
+    from joblib.externals.loky.backend import context
+
     import agents.evolution_training as evolution
     import evaluate
     import train
@@ -82,10 +97,10 @@ def commands() -> list[Command]:
 
     def training(*agent: str) -> tuple[Callable[[Path], list[str]], Callable[[Path], list[str]]]:
         def start(folder: Path) -> list[str]:
-            return ["train.py", *agent, *TINY_TRAINING, "--output", str(folder)]
+            return ["train.py", *agent, *TINY_TRAINING, *(SMALLER_TRAINING if small else ()), "--output", str(folder)]
 
         def resume(folder: Path) -> list[str]:
-            begun = [path.parent for path in folder.glob("*/config.json")]
+            begun = [path.parent for path in folder.glob("[!.]*/config.json")]
             return ["train.py", "--resume", str(begun[0])] if begun else start(folder)
 
         return start, resume
@@ -94,7 +109,12 @@ def commands() -> list[Command]:
         return ["train.py", "--agent", "evolution-strategy", "--output", str(folder)]
 
     def evaluating(jobs: str) -> Callable[[Path], list[str]]:
-        return lambda folder: ["evaluate.py", *TINY_EVALUATION, "--jobs", jobs, "--out", str(folder / "out")]
+        chosen = [*TINY_EVALUATION, *(SMALLER_EVALUATION if small else ()), "--jobs", jobs]
+        return lambda folder: ["evaluate.py", *chosen, "--out", str(folder / "out")]
+
+    def evaluate_by_workers() -> int:
+        context.set_start_method("fork" if fork_workers else "loky", force=True)
+        return evaluate.main()
 
     evaluated = ("out/store/methods/*/*.npz", "out/tables/*")
     return [
@@ -102,77 +122,96 @@ def commands() -> list[Command]:
         Command("train recurrent-ppo", *training("--agent", "recurrent-ppo"), train.main, trained),
         Command("train evolution-strategy", evolving, evolving, train.main, ("*/*.safetensors", "*/strategy-*.json")),
         Command("evaluate 1 job", evaluating("1"), evaluating("1"), evaluate.main, evaluated),
-        Command("evaluate 2 jobs", evaluating("2"), evaluating("2"), evaluate.main, evaluated, ("--jobs", "1")),
+        Command("evaluate 2 jobs", evaluating("2"), evaluating("2"), evaluate_by_workers, evaluated, ("--jobs", "1")),
     ]
 
 
-def disturb(signals: tuple[signal.Signals, ...], count: int, seed: int, first: int) -> dict[str, Any]:
-    """Send ``count`` of the signals, let every run go on to its end, and return the figures and the findings."""
-    totals: dict[str, Any] = {"signals": 0, "runs": 0, "late": 0, "by_command": {}, "findings": Findings()}
-    known, number = commands(), first
+def disturb(signals: tuple[signal.Signals, ...], count: int, first: int, totals: Findings, seed: int) -> None:
+    """Send ``count`` of the signals, and let every run go on to its end."""
+    # What stops workers depends on how they were started.
+    known, number = commands(fork_workers=signal.SIGKILL in signals), first
     wholes: dict[str, Whole] = {}
-    while totals["signals"] < count and len(totals["findings"]) < _MOST_FINDINGS:
-        command = known[_TURNS[number % len(_TURNS)]]
-        with tempfile.TemporaryDirectory() as name:
+    while totals.figures["signals"] < count and len(totals.all) < _MOST_FINDINGS:
+        command = known[number % len(known)]
+        if (unit := f"run {number}") not in totals:
             if command.name not in wholes:
-                wholes[command.name] = _undisturbed(command, Path(name))
-                print(f"{command.name}: {wholes[command.name].duration:.1f} s", file=sys.stderr, flush=True)
-            else:
-                rng = np.random.default_rng([seed, number])
-                _disturbed(command, Path(name), wholes[command.name], (rng, signals), totals)
-                number += 1
-                if number % 10 == 0:
-                    print(f"up to run {number}: {_figures(totals)}", file=sys.stderr, flush=True)
-    return totals
+                wholes[command.name] = undisturbed(command)
+            rng = np.random.default_rng([seed, number])
+            with tempfile.TemporaryDirectory() as name:
+                totals.add(unit, *_disturbed(command, Path(name), wholes[command.name], rng, signals))
+            print(f"up to {unit}: {_figures(totals)}", file=sys.stderr, flush=True)
+        number += 1
 
 
 kill = partial(disturb, (signal.SIGKILL,))
 stop = partial(disturb, (signal.SIGINT, signal.SIGTERM))
 
 
-def _undisturbed(command: Command, folder: Path) -> Whole:
-    """Run a command in this process, for what it imports and compiles, and then in a fork that is timed."""
-    warm, place = folder / "warm", folder / "timed"
-    warm.mkdir()
-    place.mkdir()
-    sys.argv = [*command.start(warm), *command.alone]  # a fork has no use for the workers of another process
-    with (warm / ".output").open("w") as output, redirect_stdout(output), redirect_stderr(output):
-        command.main()
-    began = time.monotonic()
-    code, said = _finish(_fork(command, command.start(place), place), place)
-    if code != 0:
-        raise RuntimeError(f"{command.name} ends with {code} though nobody disturbed it: {said[-500:]}")
-    return Whole(time.monotonic() - began, _contents(place, command.results))
+def undisturbed(command: Command) -> Whole:
+    """Run a command in this process, for what it imports and compiles, and then in a fork that is measured."""
+    with tempfile.TemporaryDirectory() as name:
+        warm, place = Path(name) / "warm", Path(name) / "measured"
+        warm.mkdir()
+        place.mkdir()
+        sys.argv = [*command.start(warm), *command.alone]  # a fork has no use for the workers of another process
+        with (warm / ".output").open("w") as output, redirect_stdout(output), redirect_stderr(output):
+            command.main()
+        child = fork(command, command.start(place), place)
+        work = _wait(child, float("inf"))
+        code, said = finish(child, place)
+        if code != 0:
+            raise RuntimeError(f"{command.name} ends with {code} though nobody disturbed it: {said[-500:]}")
+        print(f"{command.name}: {work:.2f} s", file=sys.stderr, flush=True)
+        return Whole(work, _contents(place, command.results))
 
 
 def _disturbed(
-    command: Command,
-    folder: Path,
-    whole: Whole,
-    how: tuple[np.random.Generator, tuple[signal.Signals, ...]],
-    totals: Any,
-) -> None:
-    """Send a command one or several signals, let it go on, and note what is wrong."""
-    rng, signals = how
+    command: Command, folder: Path, whole: Whole, rng: np.random.Generator, signals: tuple[signal.Signals, ...]
+) -> tuple[Counter[str], list[str]]:
+    """Send a command one or several signals, let it go on, and return the figures and what is wrong."""
     arguments, sent, wrong = command.start(folder), [], []
     for _ in range(int(rng.integers(1, 13))):
-        child = _fork(command, arguments, folder)
+        child = fork(command, arguments, folder)
         # What is done is kept, so that the last signals find a run near its end.
-        time.sleep(float(rng.uniform(0.02, 0.6)) * whole.duration)
-        if os.waitpid(child, os.WNOHANG)[0]:
-            totals["late"] += 1
+        _wait(child, float(rng.uniform(0.02, 0.6)) * whole.work)
+        time.sleep(float(rng.uniform(0.0, 0.01)))  # also while it waits for the disk
+        number, to_all = signals[int(rng.integers(len(signals)))], bool(rng.integers(2))
+        if has_ended(child):
+            finish(child, folder)
             arguments = command.resume(folder)
             break
-        number, to_all = signals[int(rng.integers(len(signals)))], bool(rng.integers(2))
         sent.append(number.name)
         wrong += _signalled(child, number, to_all, folder)
         arguments = command.resume(folder)
-    code, output = _finish(_fork(command, arguments, folder), folder)
-    totals["signals"] += len(sent)
-    totals["runs"] += 1
-    totals["by_command"][command.name] = totals["by_command"].get(command.name, 0) + len(sent)
-    for problem in [*wrong, *_differences(command, folder, whole, (code, output))]:
-        totals["findings"].note(f"{command.name} after {', '.join(sent)}: {problem}")
+    end = finish(fork(command, arguments, folder), folder)
+    problems = [*wrong, *differences(command, folder, whole, end)]
+    figures = Counter({"signals": len(sent), "runs": 1, f"of {command.name}": len(sent)})
+    return figures, [f"{command.name} after {', '.join(sent)}: {problem}" for problem in problems]
+
+
+def _wait(child: int, work: float) -> float:
+    """Wait until a run has done so much work, in seconds of its processes, or ended; return how much it has done."""
+    done, deadline = 0.0, time.monotonic() + _LONGEST
+    while done < work and not has_ended(child) and time.monotonic() < deadline:
+        done = max(done, _work(child))
+        time.sleep(0.004)
+    return done
+
+
+def _work(process: int) -> float:
+    """Return the seconds of processor time of a process and of those that it started."""
+    place, nanoseconds = Path("/proc") / str(process), 0
+    with suppress(OSError):
+        nanoseconds = int((place / "schedstat").read_text().split()[0])
+        for thread in (place / "task").iterdir():
+            for started in (thread / "children").read_text().split():
+                nanoseconds += int(1e9 * _work(int(started)))
+    return 1e-9 * nanoseconds
+
+
+def has_ended(child: int) -> bool:
+    """Return whether a run has ended; its exit code is left for ``finish``."""
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _signalled(child: int, number: signal.Signals, to_all: bool, folder: Path) -> list[str]:
@@ -183,19 +222,21 @@ def _signalled(child: int, number: signal.Signals, to_all: bool, folder: Path) -
         return []
     before = len((folder / ".output").read_text(errors="replace"))
     (os.killpg if to_all else os.kill)(child, number)
-    code, output = _finish(child, folder)
-    said = output[before:].splitlines()
-    wrong = []
+    code, output = _end(child, folder)
+    goes_on = ["some of its processes go on"] if _has_processes(child) else []
+    return badly_ended(code, 128 + number, output[before:]) + goes_on
+
+
+def badly_ended(code: int, expected: int, output: str) -> list[str]:
+    """Return what is wrong with how a run that was stopped ended, and with what it said."""
     if code == 0:
         return []  # it came to its end before it noticed
-    if code != 128 + number:
-        wrong.append(f"it ends with {code}")
-    if not said or not said[-1].startswith(("train.py: Stopped ", "evaluate.py: Interrupted.")):
+    said = output.splitlines()
+    wrong = [] if code == expected else [f"it ends with {code}"]
+    if not said or not said[-1].startswith(LAST_WORDS):
         wrong.append(f"it says {said[-3:]} at the end")
     if any("Traceback" in line or "Error" in line for line in said):
-        wrong.append(f"it says {output[before:][-600:]!r}")
-    if _has_processes(child):
-        wrong.append("some of its processes go on")
+        wrong.append(f"it says {output[-600:]!r}")
     return wrong
 
 
@@ -212,7 +253,7 @@ def _has_processes(group: int) -> bool:
     return True
 
 
-def _differences(command: Command, folder: Path, whole: Whole, end: tuple[int, str]) -> list[str]:
+def differences(command: Command, folder: Path, whole: Whole, end: tuple[int, str]) -> list[str]:
     """Return what a run that went on to its end left otherwise than one that nobody disturbed."""
     code, output = end
     if code != 0:
@@ -220,12 +261,12 @@ def _differences(command: Command, folder: Path, whole: Whole, end: tuple[int, s
     found = _contents(folder, command.results)
     if different := sorted(name for name in {*found, *whole.contents} if found.get(name) != whole.contents.get(name)):
         return [f"other bits in {different[:5]}"]
-    # Evaluations may share a folder, so what another one may be writing is left for a minute.
-    found_aside = [path for path in folder.rglob(".*") if path.name != ".output" and "out" not in path.parts]
+    # What others may be writing in a folder that can be shared is left for a minute.
+    found_aside = [path for path in folder.rglob(".*") if path.parent != folder and "out" not in path.parts]
     return [f"it left {[path.name for path in found_aside]}"] if found_aside else []
 
 
-def _fork(command: Command, arguments: list[str], folder: Path) -> int:
+def fork(command: Command, arguments: list[str], folder: Path) -> int:
     """Start a command in a process group of its own, with its output in a file of the folder."""
     output = os.open(folder / ".output", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     child = os.fork()
@@ -238,6 +279,7 @@ def _fork(command: Command, arguments: list[str], folder: Path) -> int:
         os.dup2(output, 1)
         os.dup2(output, 2)
         os.chdir(folder)
+        tqdm.set_lock(threading.RLock())  # its own one is shared by all forks, and a killed one never gives it back
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.argv = arguments
         code = command.main()
@@ -249,17 +291,24 @@ def _fork(command: Command, arguments: list[str], folder: Path) -> int:
         os._exit(code)
 
 
-def _finish(child: int, folder: Path) -> tuple[int, str]:
-    """Return the exit code of a child and what it said; -1 where it hangs."""
+def finish(child: int, folder: Path) -> tuple[int, str]:
+    """Wait for a run, end the processes that it left, and return its exit code and what it said; -1 where it hangs."""
+    end = _end(child, folder)
+    with suppress(ProcessLookupError):
+        os.killpg(child, signal.SIGKILL)
+    return end
+
+
+def _end(child: int, folder: Path) -> tuple[int, str]:
+    """Wait for a run and return its exit code and what it said; -1 where it hangs and had to be killed."""
     deadline = time.monotonic() + _LONGEST
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status), (folder / ".output").read_text(errors="replace")
-        time.sleep(0.01)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return -1, "it hangs"
+    while not (ended := has_ended(child)) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    if not ended:
+        os.killpg(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    said = (folder / ".output").read_text(errors="replace")
+    return (os.waitstatus_to_exitcode(status), said) if ended else (-1, "it hangs")
 
 
 def _contents(folder: Path, patterns: tuple[str, ...]) -> dict[str, str]:
@@ -278,14 +327,11 @@ def _arrays(path: Path) -> bytes:
         return b"".join(name.encode() + file[name].tobytes() for name in sorted(file.files))
 
 
-def _figures(totals: dict[str, Any]) -> str:
-    each = ", ".join(f"{count} of {name}" for name, count in sorted(totals["by_command"].items()))
-    return (
-        f"{totals['signals']} ({each}) in {totals['runs']} runs that then went on to their end, "
-        f"{len(totals['findings'])} findings"
-    )
+def _figures(totals: Findings) -> str:
+    each = ", ".join(f"{count} {name}" for name, count in sorted(totals.figures.items()) if name.startswith("of "))
+    return f"{totals.figures['signals']} ({each}) in {totals.figures['runs']} runs that then went on to their end"
 
 
-def summary(totals: dict[str, Any]) -> str:
+def summary(totals: Findings) -> str:
     """Return the line of figures."""
-    return f"signals: {_figures(totals)}"
+    return f"signals: {_figures(totals)}, {len(totals.all)} findings"

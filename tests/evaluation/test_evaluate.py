@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -226,6 +228,18 @@ def test_a_stop_outside_of_the_runs_ends_in_one_sentence_too(stop, code, monkeyp
     assert evaluate.main() == code
     said = capsys.readouterr().err
     assert said.strip() == "evaluate.py: Interrupted. Finished runs are kept; the same command goes on."
+
+
+def test_a_disk_that_is_full_when_the_report_is_written_is_named_in_one_sentence(place, monkeypatch, capsys):
+    def full_disk(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(evaluate, "write_report", full_disk)
+    arguments = ["--methods", "de", "--functions", "1", "--runs", "2", "--max-evaluations", "500", "--jobs", "1"]
+    monkeypatch.setattr(sys, "argv", ["evaluate.py", *arguments])
+    assert evaluate.main() == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "evaluate.py: The disk is full: free some space; the same command goes on, finished runs are kept."
 
 
 def test_a_ladder_compares_everything_stored_and_published_without_running_it_again(place, reports, capsys):

@@ -25,9 +25,20 @@ from de_gym.evolution.two_population import (
     start,
 )
 from de_gym.machine.principal_axes import turn_axes
-from de_gym.machine.top_and_front import FRONT, MAIN, MEMORY_SIZE, SMALLEST_SIZE, SPARSE, TOP, Trials
+from de_gym.machine.top_and_front import (
+    ALONG_AXES,
+    FROM_SPARSE,
+    FRONT,
+    MAIN,
+    MEMORY_SIZE,
+    SMALLEST_SIZE,
+    SPARSE,
+    TOP,
+    Trials,
+)
 
 NAMES = [control.name for control in CONTROLS]
+SPARSE_WAY, AXES_WAY = 1 << FROM_SPARSE, 1 << ALONG_AXES
 
 
 def function(fun, low: float, high: float, dimension: int) -> Problem:
@@ -199,7 +210,7 @@ class Bred:
         self.points = np.concatenate([brood.points for brood in broods])
         self.targets = np.concatenate([brood.targets for brood in broods])
         self.rates = np.concatenate([brood.rates for brood in broods])
-        self.memories = np.concatenate([brood.memories for brood in broods])
+        self.ways = np.concatenate([brood.ways for brood in broods])
 
 
 class TestBreeding:
@@ -357,10 +368,10 @@ class TestBreeding:
             assert np.median(steps) == pytest.approx(0.1, rel=0.35)
 
     def test_sparse_memory_is_used_by_a_share_of_the_trials(self):
-        assert (Bred(generations=50).memories == MAIN).all()
+        assert (Bred(generations=50).ways == 0).all()
         trials = Bred(generations=200, sparse_probability=1.0)
-        assert (trials.memories == SPARSE).mean() == pytest.approx(0.5, abs=0.05)
-        assert trials.rates[trials.memories == SPARSE].mean() < 0.6 < trials.rates[trials.memories == MAIN].mean()
+        assert (trials.ways == SPARSE_WAY).mean() == pytest.approx(0.5, abs=0.05)
+        assert trials.rates[trials.ways == SPARSE_WAY].mean() < 0.6 < trials.rates[trials.ways == 0].mean()
 
     def test_crossover_along_axes_moves_within_the_crossed_ones(self):
         rng = np.random.default_rng(3)
@@ -369,8 +380,10 @@ class TestBreeding:
         points = rng.normal(size=(size, dimension))
         state = start(make_keys(1), points, np.array([0, size]), np.arange(size) * 1.0, 10**6, lower, upper)
         state.memory[:, MAIN] = 0.5
+        state.runs["shares"] = 1.0
         parameters = set_parameters(state.runs, residuals(1, eigenvector_probability=1.0))
         trials = breed(state, parameters, lower, upper)
+        np.testing.assert_array_equal(trials.ways == AXES_WAY, trials.rates < 1.0)
         moves = (trials.points - living(state, 0, FRONT)[trials.targets]) @ state.basis[0].T
         moved = np.abs(moves) > 1e-9
         partial = trials.rates < 1.0
@@ -402,7 +415,7 @@ class TestAxes:
         np.testing.assert_array_equal(basis, np.eye(3))
 
 
-def selected(front, targets, values, rates=None, memories=None, cursor=0, size_factor=0.0, budget=10**9):
+def selected(front, targets, values, rates=None, ways=None, cursor=0, size_factor=0.0, budget=10**9):
     """Return a run of one coordinate after one generation of hand-made trials; a point's coordinate is its value."""
     size, count = len(front), len(values)
     lower, upper = np.full((1, 1), -1e9), np.full((1, 1), 1e9)
@@ -414,7 +427,7 @@ def selected(front, targets, values, rates=None, memories=None, cursor=0, size_f
         np.array([0, count]),
         np.array(targets),
         np.ones(count) if rates is None else np.array(rates, float),
-        np.zeros(count, np.int64) if memories is None else np.array(memories),
+        np.zeros(count, np.int64) if ways is None else np.array(ways),
     )
     parameters = set_parameters(state.runs, residuals(1, size_factor=size_factor))
     select(state, parameters, trials, np.array(values, float))
@@ -483,23 +496,34 @@ class TestSelection:
         np.testing.assert_array_equal(state.runs["memory_slots"][0], [0, 0])
 
     def test_each_memory_learns_from_its_own_successes(self):
-        memories, rates = [SPARSE, MAIN, MAIN, SPARSE], [0.1, 0.9, 1.0, 0.3]
-        state = selected([10.0, 20.0, 30.0, 40.0], [3, 2, 0, 3], [39.0, 29.0, 99.0, 36.0], rates, memories)
+        ways, rates = [SPARSE_WAY, 0, 0, SPARSE_WAY], [0.1, 0.9, 1.0, 0.3]
+        state = selected([10.0, 20.0, 30.0, 40.0], [3, 2, 0, 3], [39.0, 29.0, 99.0, 36.0], rates, ways)
         # The last is compared with slot 3 as it is then, which nobody has taken: gains 1 and 4.
         mean = (1.0 * 0.1**2 + 4.0 * 0.3**2) / (1.0 * 0.1 + 4.0 * 0.3)
         assert state.memory[0, SPARSE, 0] == pytest.approx(0.5 * (0.2 + mean))
         assert state.memory[0, MAIN, 0] == pytest.approx(0.5 * (1.0 + 0.9))
         # Per trial the sparse ones gained 5 / 2 and the others 1 / 2.
-        assert state.runs["sparse_share"][0] == pytest.approx(0.9 * 0.5 + 0.1 * 2.5 / 3.0)
+        assert state.runs["shares"][0, FROM_SPARSE] == pytest.approx(0.9 * 0.5 + 0.1 * 2.5 / 3.0)
 
     def test_share_of_the_sparse_memory_never_falls_below_a_tenth(self):
-        memories = [SPARSE, MAIN, MAIN, MAIN]
-        state = selected([10.0, 20.0, 30.0, 40.0], [0, 3, 0, 0], [99.0, 29.0, 99.0, 99.0], memories=memories)
-        assert state.runs["sparse_share"][0] == pytest.approx(0.45)
-        state.runs["sparse_share"] = 0.1
-        trials = Trials(np.full((4, 1), 5.0), np.array([0, 4]), np.array([0, 2, 2, 2]), np.ones(4), np.array(memories))
+        ways = [SPARSE_WAY, 0, 0, 0]
+        state = selected([10.0, 20.0, 30.0, 40.0], [0, 3, 0, 0], [99.0, 29.0, 99.0, 99.0], ways=ways)
+        assert state.runs["shares"][0, FROM_SPARSE] == pytest.approx(0.45)
+        state.runs["shares"] = 0.1
+        trials = Trials(np.full((4, 1), 5.0), np.array([0, 4]), np.array([0, 2, 2, 2]), np.ones(4), np.array(ways))
         select(state, set_parameters(state.runs, residuals(1)), trials, np.array([99.0, 29.0, 99.0, 99.0]))
-        assert state.runs["sparse_share"][0] == 0.1
+        assert state.runs["shares"][0, FROM_SPARSE] == 0.1
+
+    def test_crossover_along_axes_is_compared_with_other_partial_trials_alone(self):
+        # Gains 4 of two partial trials along axes, 1 of one other partial trial; whole trials, which gain most, could
+        # not have been made along axes.
+        front, values = [10.0, 20.0, 30.0, 40.0, 50.0], [46.0, 39.0, 99.0, 5.0, 99.0]
+        rates, ways = [0.5, 0.5, 0.5, 1.0, 1.0], [AXES_WAY, 0, AXES_WAY, 0, 0]
+        state = selected(front, [4, 3, 0, 2, 2], values, rates, ways)
+        assert state.runs["shares"][0, ALONG_AXES] == pytest.approx(0.9 * 0.5 + 0.1 * (4 / 2) / (4 / 2 + 1 / 1))
+        assert state.runs["shares"][0, FROM_SPARSE] == 0.5
+        assert not state.runs["num_tried"].any()
+        assert not state.runs["num_compared"].any()
 
     def test_infinite_values_and_gains_are_harmless(self):
         state = selected([1.0, np.inf, np.inf, np.inf], [1, 2, 3, 0], [5.0, np.nan, -1e308, 1.0], [0.5, 1.0, 0.5, 0.25])

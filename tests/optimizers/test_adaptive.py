@@ -97,3 +97,15 @@ def test_any_dimension_and_small_budgets(dimension):
     for budget in (12, 100):
         result = run(AdaptiveDE(controller=make_controller()), problem, num_runs=2, max_evaluations=budget)
         assert (result.evaluations == budget).all()
+
+
+@pytest.mark.parametrize(
+    ("residuals", "message"),
+    [
+        (np.zeros((1, 12)), r"Actions must have shape \(1, 13\), got \(1, 12\)"),
+        (np.full((1, 13), np.nan), "got NaN"),
+    ],
+)
+def test_residuals_of_an_own_rule_are_checked(residuals, message):
+    with pytest.raises(ValueError, match=message):
+        run(AdaptiveDE(controller=lambda observations: residuals), PROBLEM, num_runs=1, max_evaluations=300)

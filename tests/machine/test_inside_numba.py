@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 from numba.core import event
+from numba.core.dispatcher import Dispatcher
 
+from de_gym.machine import compiling
 from de_gym.machine.compiling import inlined, shared
 
 CONSTANT = 3
@@ -42,3 +44,13 @@ def test_constants_need_no_version_of_their_own_and_only_the_kernel_is_compiled_
     assert len(tripled.overloads) == len(counted_up.overloads) == 1
     compiled = [record.data["dispatcher"].py_func.__name__ for _, record in recorder.buffer if record.is_start]
     assert compiled == ["kernel"]
+
+
+def test_releases_whose_inside_is_not_known_get_the_same_from_numba_as_it_is(monkeypatch):
+    monkeypatch.setattr(compiling, "_KNOWS_INSIDE", False)
+    part = compiling.inlined(lambda number: CONSTANT * number)
+    another = compiling.shared(lambda number: part(number) + 1)
+    kernel = compiling.compiled(lambda number: another(number))
+    assert kernel(5) == 16
+    assert isinstance(part, Dispatcher)
+    assert kernel.nopython_signatures

@@ -1,8 +1,11 @@
-"""Parts: functions that are compiled into kernels and never for themselves.
+"""What needs numba's inside, to spare users waiting: parts of kernels, and kernels read without the compiler.
 
-Numba would optimise every function that a kernel calls, make machine code and wrappers for Python from it, and then do
-all of that again with the kernel that contains it; and once more for every constant the function is called with. Half
-of the time that a first call takes would go into code that nobody runs.
+A part is a function that is compiled into kernels and never for itself. Numba would optimise every function that a
+kernel calls, make machine code and wrappers for Python from it, and then do all of that again with the kernel that
+contains it; and once more for every constant the function is called with. Half of the time that a first call takes
+would go into code that nobody runs.
+
+``compiling`` decides with which releases of numba this is used.
 """
 
 # Numba's compiler may be extended, but says little about its types.
@@ -20,6 +23,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import register_pass
 from numba.core.registry import CPUDispatcher
+from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
 from numba.core.typed_passes import NativeLowering
 from numba.core.types import unliteral
@@ -95,3 +99,18 @@ def as_part(function: Function, **options: bool) -> Function:
         return function
     options.update(nopython=True, nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
     return cast(Function, _Part(function, {}, {"error_model": "numpy", **options}, _PartCompiler))
+
+
+def load_without_compiler(dispatcher: Any) -> None:
+    """Let a kernel that is on disk be loaded as it is.
+
+    Numba would first load all that it can compile, and parts of scipy with it: 60 MB and a third of a second.
+    """
+    cache = dispatcher._cache
+
+    def load(signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(signature, context)
+
+    cache.load_overload = load
