@@ -6,26 +6,30 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.wrappers import RescaleAction
+from sb3_contrib import RecurrentPPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 yaml = pytest.importorskip("yaml")
-SETTINGS = Path(__file__).parents[2] / ".github" / "docs" / "ppo.yml"
+DOCS = Path(__file__).parents[2] / ".github" / "docs"
+NUM_ENVS = 4  # of the file's 400, which here would take seconds to build
 
 
-def test_documented_settings_train():
-    ((env_id, settings),) = yaml.safe_load(SETTINGS.read_text()).items()
+@pytest.mark.parametrize(("file", "algorithm"), [("ppo.yml", PPO), ("ppo_lstm.yml", RecurrentPPO)])
+def test_documented_settings_train(file, algorithm):
+    ((env_id, settings),) = yaml.safe_load((DOCS / file).read_text()).items()
     ((wrapper, box),) = settings.pop("env_wrapper")[0].items()
     assert wrapper == "gymnasium.wrappers.RescaleAction"
     kwargs, num_envs, _ = (settings.pop(name) for name in ("env_kwargs", "n_envs", "n_timesteps"))
+    assert settings["batch_size"] == num_envs * settings["n_steps"]  # one step of the optimiser for all of them
     settings["policy_kwargs"] = eval(settings["policy_kwargs"])  # as the Zoo does
     envs = DummyVecEnv(
         [
             lambda: RescaleAction(gym.make(f"de_gym:{env_id}", **kwargs), *(np.float32(box[key]) for key in box))
-            for _ in range(num_envs)
+            for _ in range(NUM_ENVS)
         ]
     )
-    agent = PPO(env=envs, device="cpu", seed=0, **settings)
+    agent = algorithm(env=envs, device="cpu", seed=0, **settings | {"batch_size": NUM_ENVS * settings["n_steps"]})
     agent.learn(1)
-    assert agent.num_timesteps == num_envs * settings["n_steps"]
-    assert agent.action_space.shape == (4,)
+    assert agent.num_timesteps == NUM_ENVS * settings["n_steps"]
+    assert agent.action_space.shape == (10,)
