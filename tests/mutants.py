@@ -26,12 +26,14 @@ class Mutant(NamedTuple):
         old: What is there, once.
         new: What to put in its place.
         tests: The tests that must notice, below ``tests``.
+        in_kernel: Whether kernels contain the line, so that they have to be compiled again.
     """
 
     file: str
     old: str
     new: str
     tests: str
+    in_kernel: bool = True
 
 
 JUDGING = "envs/test_de_param_control.py"
@@ -80,6 +82,104 @@ MUTANTS = (
     ),
 )
 
+# What must never happen without a word; nothing of it stands in kernels.
+SILENT = (
+    (
+        "envs/actions.py",
+        "if array.shape != checked.shape:",
+        "if False:",
+        "test_minimize_options.py::test_actions_of_an_own_controller_are_checked",
+    ),
+    (
+        "envs/rewards.py",
+        "] = MappingProxyType(",
+        "] = dict(",
+        "envs/test_extensions.py::test_compiled_tables_are_read_only",
+    ),
+    (
+        "checks.py",
+        "number = operator.index(value)",
+        "number = value",
+        "envs/test_de_param_control.py::test_whole_numbers_of_any_kind_are_plain_ones",
+    ),
+    ("tensor_files.py", "json.dumps(described, sort_keys=True)", "json.dumps({})", "test_tensor_files.py"),
+    ("tensor_files.py", "content = _canonical(save(", "content = (save(", "test_tensor_files.py"),
+    ("controllers/storage.py", "check_tensor_file(source, content)", "pass", "controllers/test_storage.py"),
+    ("../agents/checkpoints.py", "check_tensor_file(path, content)", "pass", "agents/test_checkpoints.py"),
+    ("../agents/checkpoints.py", "if progress.updates > max_updates:", "if False:", "agents/test_checkpoints.py"),
+    (
+        "../agents/callbacks.py",
+        "    with replacing(path) as file:\n",
+        "    path.unlink(missing_ok=True)\n    with path.open('wb') as file:\n",
+        "agents/test_callbacks.py",
+    ),
+    ("../agents/reinforce.py", "self.num_timesteps = timesteps_before", "pass", "agents/test_callbacks.py"),
+    (
+        "../agents/run_folders.py",
+        "files = 1, {CONFIG_FILE: checked_json(asdict(config), indent=2)}",
+        "files = 1, {}",
+        "agents/test_run_folders.py",
+    ),
+    (
+        "../evaluate.py",
+        'if name != "store" and not fnmatch(name, ".store.*.part")',
+        'if name != "results"',
+        "evaluation/test_evaluate.py::test_killed_before_it_knows_its_settings_the_same_command_goes_on",
+    ),
+    (
+        "evaluation/store.py",
+        "if difference := _first_difference(known, json.loads(plain)):",
+        "if difference := '':",
+        "evaluation/test_store.py",
+    ),
+    (
+        "minimizing/workers.py",
+        "for is_last_attempt in (False, True):",
+        "for is_last_attempt in (True,):",
+        "test_minimize_options.py::test_a_worker_that_dies_once_costs_nothing",
+    ),
+    (
+        "evaluation/runner.py",
+        "protocol.run_seeds(key.function, key.runs)",
+        "protocol.run_seeds(sum(key.method.encode()), key.runs)",
+        "evaluation/test_methods.py::test_the_same_weights_under_another_name_give_the_same_numbers",
+    ),
+    ("envs/task.py", "        if named:\n", "        if False:\n", "test_checks.py"),
+    (
+        "minimizing/choosing.py",
+        'if not isinstance(controller, str) or controller != "default":',
+        "if False:",
+        "test_checks.py",
+    ),
+    (
+        "evaluation/methods.py",
+        "if trained not in (None, protocol.dimension):",
+        "if False:",
+        "evaluation/test_methods.py::test_a_controller_of_other_dimensions_is_run_with_a_warning",
+    ),
+    ("envs/process.py", "if num_mistaken == 0:", "if True:", "envs/test_de_param_control.py"),
+    ("../agents/export.py", "    if missing:\n", "    if False:\n", "agents/test_export.py"),
+    ("machine/compiling.py", "return cast(Kernel, njit(**_OPTIONS)(function))", "raise", "machine/test_compiling.py"),
+    ("problems/base.py", "if not np.isfinite(upper - lower).all():", "if False:", "test_checks.py"),
+    ("../agents/config.py", "if not _has_type(values[name], hint):", "if False:", "agents/test_run_folders.py"),
+    ("registry.py", "hint = f", "hint = '' and f", "test_registry.py"),
+    (
+        "../agents/reinforce.py",
+        "seed_update(env, self.seed, self._n_updates)",
+        "seed_update(env, self.seed, 0)",
+        "test_train.py::test_all_updates_train_on_episodes_of_their_own",
+    ),
+    ("envs/settings.py", '    "pbest",\n', "", "controllers/test_policies.py::test_every_setting_of_the_process_is_kept"),
+    (
+        "minimizing/endings.py",
+        "best_value <= self._limits.target",
+        "best_value < self._limits.target",
+        "test_minimize.py",
+    ),
+    ("../agents/training.py", "return replace(config, threads=threads)", "return config", "agents/test_training.py"),
+)
+MUTANTS += tuple(Mutant(*line, in_kernel=False) for line in SILENT)
+
 
 def is_noticed(mutant: Mutant, copy: Path) -> bool:
     """Return whether the tests fail with the line broken."""
@@ -87,7 +187,12 @@ def is_noticed(mutant: Mutant, copy: Path) -> bool:
     text = path.read_text()
     if text.count(mutant.old) != 1:
         raise ValueError(f"{mutant.file} must have {mutant.old!r} once, got it {text.count(mutant.old)} times.")
-    path.write_text(text.replace(mutant.old, mutant.new))
+    changed, times = text.replace(mutant.old, mutant.new).rstrip("\n"), path.stat()
+    if not mutant.in_kernel and len(text) > len(changed):
+        changed += "\n#" + "-" * (len(text) - len(changed) - 3) + "\n"
+    path.write_text(changed)
+    if not mutant.in_kernel:
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # compiled kernels of this size and time stay
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/{mutant.tests}"]
     environment = os.environ | {"PYTHONPATH": str(copy)}
     return subprocess.run(command, cwd=copy, env=environment, capture_output=True, check=False).returncode == 1

@@ -6,6 +6,7 @@ import json
 import math
 import zlib
 from collections import deque
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
@@ -19,9 +20,11 @@ from de_gym.checks import is_several, numbers, optional_whole, shown, whole
 from de_gym.controllers import Controller, ResidualRule
 from de_gym.minimizing.choosing import Choice, checked_rng, resolved_budget
 from de_gym.minimizing.constraints import merit
+from de_gym.minimizing.display import CompileListener, announced_compiling
 from de_gym.minimizing.endings import RunRecord
 from de_gym.minimizing.evaluations import Tally
 from de_gym.minimizing.extra_points import extra_point
+from de_gym.minimizing.front_door import naming_arguments
 from de_gym.minimizing.open_generation import OpenGeneration
 from de_gym.minimizing.plain_data import generator_of, state_of
 from de_gym.minimizing.scipys import Result
@@ -78,6 +81,7 @@ class Optimizer:
     (True, 900)
     """
 
+    @naming_arguments
     def __init__(
         self,
         bounds: BoundsLike,
@@ -98,7 +102,7 @@ class Optimizer:
         self._header = self._describe(controller, rng)
         # Extra points must not disturb the method's own random numbers, which are those of `minimize`.
         self._extra_rng = np.random.default_rng(zlib.crc32(json.dumps(self._header["random_state"]).encode()))
-        self._lock, self._log = RLock(), ToldLog()
+        self._lock, self._log, self._listener = RLock(), ToldLog(), CompileListener()
         self._tally = Tally(self._space.dimension)
         self._record = RunRecord(self._space, self._tally, None)
         self._errands: dict[int, _Errand] = {}
@@ -116,7 +120,7 @@ class Optimizer:
                 for all points of the generation that nobody has; where there are none, for as many as miss a value.
         """
         num_points = None if k is None else whole("k", k, 1)
-        with self._lock:
+        with self._lock, self._announced_compiling():
             return self._hand_out(self._num_wanted() if num_points is None else num_points)
 
     def tell(self, points: ArrayLike, values: Any, violations: ArrayLike | None = None) -> None:
@@ -130,7 +134,7 @@ class Optimizer:
         """
         told = self._checked_points(points)
         measured, amounts = _checked_values(values, len(told)), _checked_violations(violations, len(told))
-        with self._lock:
+        with self._lock, self._announced_compiling():
             for point, value, violation in zip(told, measured, amounts, strict=True):
                 self._take(self._ticket_of(point), point, value, violation)
 
@@ -171,17 +175,14 @@ class Optimizer:
     def load(cls, path: str | Path) -> Optimizer:
         """Return the run that was saved: what it will ask is what the saved one would have asked, bit for bit."""
         log, header = ToldLog.load(Path(path))
-        checksum, lower, upper = (header.pop(key) for key in ("checksum", "lower", "upper"))
-        header["seed"] = generator_of(header.pop("random_state"))
-        header["x0"] = header["x0"] or None
-        optimizer = cls(list(zip(lower, upper, strict=True)), **header)
-        for event in log.events():
-            if isinstance(event, int):
-                optimizer._hand_out(event)
-            else:
-                ticket, point, value, violation = event
-                told = optimizer._errands[ticket].point if point is None else point
-                optimizer._take(ticket, told, value, violation)
+        try:
+            checksum, lower, upper = (header.pop(key) for key in ("checksum", "lower", "upper"))
+            header["seed"] = generator_of(header.pop("random_state"))
+            header["x0"] = header["x0"] or None
+            optimizer = cls(list(zip(lower, upper, strict=True)), **header)
+            optimizer._repeat(log)
+        except (LookupError, TypeError, AttributeError) as error:
+            raise ValueError(f"{str(path)!r} holds no run that `Optimizer.save` could have written.") from error
         if optimizer._checksum != checksum:
             raise ValueError(f"{str(path)!r} was saved by another version, whose method asks for other points.")
         return optimizer
@@ -190,6 +191,20 @@ class Optimizer:
         """Free what methods of other packages hold outside Python's memory; the result remains."""
         if self._engine is not None:
             self._engine.close()
+
+    def _announced_compiling(self) -> AbstractContextManager[None]:
+        """Say so where the first generation takes long because it is compiled."""
+        return announced_compiling(self._listener) if self._record.num_generations == 0 else nullcontext()
+
+    def _repeat(self, log: ToldLog) -> None:
+        """Do again what was done."""
+        for event in log.events():
+            if isinstance(event, int):
+                self._hand_out(event)
+            else:
+                ticket, point, value, violation = event
+                told = self._errands[ticket].point if point is None else point
+                self._take(ticket, told, value, violation)
 
     def _describe(self, controller: object, rng: np.random.Generator) -> dict[str, Any]:
         """Return what the run follows from, before it begins."""

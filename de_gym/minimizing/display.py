@@ -36,13 +36,14 @@ class ProgressBar:
         self._bar.close()
 
 
-class _CompileListener(event.Listener):
+class CompileListener(event.Listener):
     """Says once that kernels are being compiled, when that has taken long enough to wonder."""
 
     def __init__(self) -> None:
         self._depth, self._seconds, self._has_spoken = 0, 0.0, False
 
     def on_start(self, event: event.Event) -> None:
+        """Begin to wait, unless this kernel is compiled inside another."""
         self._depth += 1
         if self._depth == 1 and not self._has_spoken:
             self._began = monotonic()
@@ -51,6 +52,7 @@ class _CompileListener(event.Listener):
             self._timer.start()
 
     def on_end(self, event: event.Event) -> None:
+        """Stop waiting."""
         self._depth -= 1
         if self._depth == 0 and not self._has_spoken:
             self._timer.cancel()
@@ -62,8 +64,8 @@ class _CompileListener(event.Listener):
 
 
 @contextmanager
-def announced_compiling() -> Iterator[None]:
+def announced_compiling(listener: CompileListener | None = None) -> Iterator[None]:
     """Compile without looking for garbage all the time, and tell on stderr when it takes more than two seconds."""
     kind = "numba:compile"
-    with event.install_listener(kind, _CompileListener()), event.install_listener(kind, SeldomCollecting()):
+    with event.install_listener(kind, listener or CompileListener()), event.install_listener(kind, SeldomCollecting()):
         yield

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,10 +34,29 @@ from de_gym.minimizing.workers import WorkerPool
 from de_gym.optimizers import Observer, advance
 from de_gym.problems import Problem, ProblemBatch
 from de_gym.problems.user_functions import MapLike, PointFunction, VectorFunction
+from de_gym.registry import unknown_name_message
 
 Objective = Callable[..., Any]
 
+_Arguments = ParamSpec("_Arguments")
+_Answer = TypeVar("_Answer")
 
+
+def naming_arguments(function: Callable[_Arguments, _Answer]) -> Callable[_Arguments, _Answer]:
+    """Return the function, which then names the arguments that it has where it is called with one that it has not."""
+    names = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def called(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Answer:
+        for name in kwargs:
+            if name not in names:
+                raise TypeError(unknown_name_message("argument", name, names[names[0] == "self" :]))
+        return function(*args, **kwargs)
+
+    return called
+
+
+@naming_arguments
 def minimize(
     fun: Objective,
     bounds: BoundsLike,
@@ -181,6 +203,8 @@ def minimize(
         None if max_time is None else real("max_time", max_time, 0.0),
         truth("disp", disp),
     )
+    if not isinstance(checkpoint, str | os.PathLike | None):
+        raise TypeError(f"`checkpoint` must be the path of a file, got {shown(checkpoint)}.")
     rng = checked_rng(seed)
     with _as_function(fun, args, vectorized, workers) as function, announced_compiling():
         if checkpoint is None:

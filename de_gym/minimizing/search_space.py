@@ -52,14 +52,14 @@ class SearchSpace:
         """Return the space of ``minimize``'s arguments, or say what is wrong with them."""
         lower, upper = _split_bounds(bounds)
         integral = _checked_integrality(integrality, len(lower))
-        with np.errstate(over="ignore"):
-            if not np.isfinite([lower, upper, upper - lower]).all():
-                raise ValueError("`bounds` must be finite numbers of finite distance, got NaN or infinity.")
+        _refuse_first(~np.isfinite(lower) | ~np.isfinite(upper), lower, upper, "must be finite numbers")
         _refuse_first(lower > upper, lower, upper, "must not have a lower bound above the upper bound")
-        lower = np.where(integral, np.ceil(lower), lower)
-        upper = np.where(integral, np.floor(upper), upper)
-        _refuse_first(lower > upper, lower, upper, "must leave whole numbers where `integrality` asks for them")
-        return cls(lower, upper, integral)
+        with np.errstate(over="ignore"):
+            is_too_wide = ~np.isfinite(upper - lower)
+        _refuse_first(is_too_wide, lower, upper, "must have a distance that is a number, at most 1.8e308")
+        lowest, highest = np.where(integral, np.ceil(lower), lower), np.where(integral, np.floor(upper), upper)
+        _refuse_first(lowest > highest, lower, upper, "must have a whole number between them, as `integrality` says")
+        return cls(lowest, highest, integral)
 
     @cached_property
     def is_plain(self) -> bool:
@@ -105,7 +105,7 @@ def _split_bounds(bounds: Any) -> tuple[FloatArray, FloatArray]:
         low, high = np.broadcast_arrays(
             np.atleast_1d(np.asarray(bounds.lb, np.float64)), np.atleast_1d(np.asarray(bounds.ub, np.float64))
         )
-        return low.copy(), high.copy()
+        bounds = np.stack([low, high], axis=-1)
     try:
         pairs = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -53,15 +53,16 @@ class ToldLog:
 
     def events(self) -> Iterator[int | tuple[int, FloatArray | None, float, float]]:
         """Yield numbers of points asked, and what was told: number, point if it was not asked, value, violation."""
-        tells = zip(self._tickets, self._values, self._violations, strict=True)
-        unasked = iter(self._unasked)
+        unasked, done = iter(self._unasked), 0
         for event in self._events:
             if event > 0:
                 yield event
                 continue
-            for _ in range(-event):
-                ticket, value, violation = next(tells)
-                yield ticket, next(unasked) if ticket == UNASKED else None, value, violation
+            for place in range(done, done - event):
+                ticket = self._tickets[place]
+                point = next(unasked, None) if ticket == UNASKED else None
+                yield ticket, point, self._values[place], self._violations[place]
+            done -= event
 
     def save(self, path: Path, header: Mapping[str, object]) -> None:
         """Write the log to a file, which is never half there, with what else the run follows from."""

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from findings import Findings
 
-_SLICE = 5000  # cases of a child, whose memory must not grow for ever
+_SLICE = 10_000  # cases of a child, whose memory must not grow for ever
 _SILENCE = 300.0  # seconds after which a case counts as hanging; a kernel that is compiled takes long
 _MEMORY = 4 * 2**30  # addresses, of which a child touches a small part
 

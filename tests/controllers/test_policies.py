@@ -94,6 +94,16 @@ def test_every_meaning_of_actions_is_kept(action):
     assert_equals_environment(controller, env, lambda observation: act(observation[None])[0], PARAMETERS)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("pbest", 0.1), ("bound_repair", "clip"), ("histogram", "counts"), ("history_window", None), ("num_bins", 3)],
+)
+def test_every_setting_of_the_process_is_kept(name, value):
+    controller = from_policy(act, make(PARAMETERS, **{name: value}))
+    assert controller.env_settings[name] == value
+    assert getattr(ControlledDE(controller)._settings, name) == value
+
+
 @BOTH
 def test_observations_of_the_user_are_seen_in_the_optimiser(env_id):
     def worst(view):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import json
 import threading
 import time
 
@@ -130,6 +131,28 @@ def test_files_that_are_none_of_ours(tmp_path):
     own = Optimizer(BOX, controller=RandomController(10), max_evaluations=300)
     with pytest.raises(ValueError, match="`controller` must be a name or a path"):
         own.save(path)
+
+
+def test_files_made_by_hand_are_one_sentence(tmp_path):
+    path = tmp_path / "run.npz"
+    optimizer = Optimizer(BOX, method="jade", max_evaluations=300, seed=0)
+    optimizer.tell(optimizer.ask(20), np.arange(20.0))
+    optimizer.tell([0.1, 0.2, 0.3], 1.0)
+    optimizer.save(path)
+    with np.load(path) as stored:
+        good = dict(stored)
+    header = json.loads(good["header"].tobytes())
+
+    def with_header(**changes):
+        changed = {key: value for key, value in (header | changes).items() if value is not None}
+        return {"header": np.frombuffer(json.dumps(changed).encode(), np.uint8)}
+
+    bad = [with_header(lower=None), with_header(random_state=3), with_header(x1=[0.0])]
+    bad += [{"tickets": good["tickets"] + 900}, {"events": np.array([20, -90])}, {"unasked": np.empty((0, 3))}]
+    for changes in bad:
+        np.savez(path, **(good | changes))
+        with pytest.raises(ValueError, match=r"holds no run that `Optimizer.save` could have written"):
+            Optimizer.load(path)
 
 
 def test_points_of_others_help():
