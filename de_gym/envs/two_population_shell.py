@@ -42,7 +42,7 @@ class TwoPopulationState(NamedTuple):
     rows: IntArray
     fitness: FloatArray
     ranking: IntArray
-    successes: RunArray
+    successes: FloatArray
     memory: FloatArray
     basis: FloatArray
 

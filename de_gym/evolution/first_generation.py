@@ -9,7 +9,8 @@ import numpy as np
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.chances import find_base, uniform_at
 from de_gym.machine.compiling import compiled
-from de_gym.machine.run_features import FEATURES, observe_runs
+from de_gym.machine.front_generations import observe_runs
+from de_gym.machine.run_features import FEATURES
 from de_gym.machine.scale_free import FIRST_SUCCESS_RATE
 from de_gym.machine.streams import KeyArray
 from de_gym.machine.top_and_front import (
@@ -22,7 +23,6 @@ from de_gym.machine.top_and_front import (
     SMALLEST_SIZE,
     SPARSE,
     SPARSE_RATE,
-    SUCCESS,
     TwoPopulations,
 )
 from de_gym.problems.compiled import as_kernel_array
@@ -132,7 +132,7 @@ def start(
         rows=np.zeros((num_runs, 2, capacity), np.int64),
         fitness=np.zeros((num_runs, 3, capacity)),
         ranking=np.zeros((num_runs, capacity), np.int64),
-        successes=np.zeros((num_runs, capacity), SUCCESS),
+        successes=np.zeros((num_runs, 3, capacity)),
         memory=memory,
         basis=np.tile(np.eye(dimension if dimension <= LARGEST_WITH_AXES else 0), (num_runs, 1, 1)),
     )

@@ -134,7 +134,7 @@ def _observe(
             mean_rate += max(memory[run, 1, entry], 0.0) / num_entries
         diversity = find_diversity(size, points, order, lower[run], upper[run])
         spread = find_spread(size, population.fitness[run], order)
-        write_progress(features, run, shell_run.evaluations / shell_run.max_evaluations, noted, diversity, spread)
-        write_feature(features, run, 7, mean_rate)
-        write_feature(features, run, 8, mean_factor)
-        write_task(features, run, 9, dimension, shell_run.max_evaluations)
+        write_progress(features[run], shell_run.evaluations / shell_run.max_evaluations, noted, diversity, spread)
+        write_feature(features[run], 7, mean_rate)
+        write_feature(features[run], 8, mean_factor)
+        write_task(features[run], 9, dimension, shell_run.max_evaluations)

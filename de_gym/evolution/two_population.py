@@ -23,24 +23,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from de_gym.arrays import BoolArray, Float32Array, FloatArray, IntArray
+from de_gym.arrays import BoolArray, Float32Array, FloatArray
 from de_gym.evolution.first_generation import draw_initial_points, initial_size, start
 from de_gym.evolution.residuals import CONTROLS, PARAMETERS, checked_residuals, follow_rule, set_parameters
-from de_gym.machine.breeding_places import make_breeding_space
-from de_gym.machine.compiling import compiled, shared
-from de_gym.machine.front_breeding import breed_run
-from de_gym.machine.front_selection import select_run
-from de_gym.machine.kernel import evaluate_programs
-from de_gym.machine.run_features import FEATURES, LARGEST_FEATURE, observe_run, observe_runs
+from de_gym.machine.front_generations import Problems, advance_runs, breed_runs, observe_runs, select_runs
+from de_gym.machine.run_features import FEATURES, LARGEST_FEATURE
 from de_gym.machine.top_and_front import (
-    PARTS_PER_GENERATION,
     RunArray,
     Trials,
     TwoPopulations,
     find_starts,
     make_trials,
-    num_trials,
-    slice_runs,
 )
 from de_gym.problems import ProblemBatch
 from de_gym.problems.compiled import as_kernel_array
@@ -62,10 +55,6 @@ __all__ = [
     "set_parameters",
     "start",
 ]
-
-# Runs are advanced together while a part of their generations has no more trials than this: they stay in the
-# processor's caches from breeding to selection, and those of one problem share the lanes of the evaluation.
-_TRIALS_AT_ONCE = 256
 
 
 def has_ended(state: TwoPopulations) -> BoolArray:
@@ -89,7 +78,7 @@ def breed(
     _check_parameters(state, parameters)
     lower, upper = _checked_bounds(state, lower, upper)
     trials = make_trials(find_starts(state.runs, begins), lower.shape[1])
-    _breed_runs(state, parameters, lower, upper, trials)
+    breed_runs(state, parameters, lower, upper, trials)
     return trials
 
 
@@ -99,7 +88,7 @@ def select(state: TwoPopulations, parameters: RunArray, trials: Trials, values: 
     values = as_kernel_array(values)
     if values.shape != (len(trials.points),):
         raise ValueError(f"There must be one value per trial, got {values.shape} for {len(trials.points)} trials.")
-    if len(trials.starts) != len(state.runs) + 1 or not _select_runs(state, parameters, trials, values):
+    if len(trials.starts) != len(state.runs) + 1 or not select_runs(state, parameters, trials, values):
         raise ValueError("`trials` must be what `breed` returned for these runs, and must not have been selected yet.")
 
 
@@ -121,11 +110,11 @@ def advance(state: TwoPopulations, problems: ProblemBatch, residuals: FloatArray
     residuals = checked_residuals(residuals, len(state.runs))
     lower, upper = _checked_bounds(state, problems.lower, problems.upper)
     features = np.empty((len(state.runs), len(FEATURES)), np.float32)
-    if problems.programs is not None:
-        _advance_runs(state, residuals, lower, upper, *problems.programs, features)
-        return features
     parameters = np.empty(len(state.runs), PARAMETERS)
     follow_rule(state.runs, residuals, parameters)
+    if problems.programs is not None:
+        advance_runs(state, parameters, Problems(lower, upper, *problems.programs), features)
+        return features
     trials = breed(state, parameters, lower, upper)
     while len(trials.points):
         select(state, parameters, trials, problems.evaluate_ragged(trials.points, trials.starts))
@@ -147,92 +136,3 @@ def _checked_bounds(state: TwoPopulations, lower: FloatArray, upper: FloatArray)
     if lower.shape != shape or upper.shape != shape:
         raise ValueError(f"Bounds must have shape {shape}, got {lower.shape} and {upper.shape}.")
     return as_kernel_array(lower), as_kernel_array(upper)
-
-
-@compiled
-def _breed_runs(
-    state: TwoPopulations, parameters: RunArray, lower: FloatArray, upper: FloatArray, trials: Trials
-) -> None:
-    space = make_breeding_space(_find_largest(trials.starts), lower.shape[1])
-    for index in range(len(state.runs)):
-        breed_run(index, state, parameters[index], lower, upper, trials, space)
-
-
-@shared
-def _find_largest(starts: IntArray) -> int:
-    """Return the number of trials of the run that has most."""
-    largest = 0
-    for index in range(len(starts) - 1):
-        largest = max(largest, starts[index + 1] - starts[index])
-    return largest
-
-
-@shared
-def _can_be_next(runs: RunArray, trials: Trials) -> bool:
-    """Return whether the trials can be the next ones of these runs, so that selection stays within its arrays."""
-    if trials.starts[0] != 0 or trials.starts[-1] != len(trials.points):
-        return False
-    for index in range(len(runs)):
-        run, first, end = runs[index], trials.starts[index], trials.starts[index + 1]
-        if first > end or end - first > num_trials(run):
-            return False
-        for trial in range(first, end):
-            if not 0 <= trials.targets[trial] < run.size:
-                return False
-    return True
-
-
-@shared
-def _take_memory(memory: Trials, starts: IntArray) -> Trials:
-    """Return trials that are written into the first part of ``memory``."""
-    end = starts[-1]
-    return Trials(memory.points[:end], starts, memory.targets[:end], memory.rates[:end], memory.ways[:end])
-
-
-@compiled
-def _select_runs(state: TwoPopulations, parameters: RunArray, trials: Trials, values: FloatArray) -> bool:
-    """Do what ``select`` says and return True, or do nothing where the trials are not the next ones of these runs."""
-    if not _can_be_next(state.runs, trials):
-        return False
-    for index in range(len(state.runs)):
-        select_run(index, state, parameters[index], trials, values)
-    return True
-
-
-@compiled
-def _advance_runs(
-    state: TwoPopulations,
-    residuals: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    entries: IntArray,
-    instructions: IntArray,
-    data: FloatArray,
-    features: Float32Array,
-) -> None:
-    """Do what ``advance`` says where the problems of all runs are compiled, a few runs at a time."""
-    num_runs, dimension = lower.shape
-    parameters, starts = np.empty(num_runs, PARAMETERS), find_starts(state.runs, True)
-    follow_rule(state.runs, residuals, parameters)
-    largest = _find_largest(starts)
-    space = make_breeding_space(largest, dimension)
-    memory = make_trials(np.array([0, _TRIALS_AT_ONCE + largest]), dimension)
-    values = np.empty(len(memory.points))
-    first = 0
-    while first < num_runs:
-        end = first + 1
-        while end < num_runs and starts[end + 1] - starts[first] <= _TRIALS_AT_ONCE:
-            end += 1
-        some, low, high = slice_runs(state, first, end), lower[first:end], upper[first:end]
-        for part in range(PARTS_PER_GENERATION):
-            trials = _take_memory(memory, find_starts(some.runs, part == 0))
-            for index in range(end - first):
-                breed_run(index, some, parameters[first + index], low, high, trials, space)
-            # With three axes, because the kernel is compiled anew for each number of them.
-            points, fitness = memory.points.reshape(1, -1, dimension), values.reshape(1, -1)
-            evaluate_programs(points, trials.starts, entries[first:end], instructions, data, fitness)
-            for index in range(end - first):
-                select_run(index, some, parameters[first + index], trials, values)
-        for index in range(end - first):
-            observe_run(index, some, low, high, features[first:end])
-        first = end

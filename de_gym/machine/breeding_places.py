@@ -9,7 +9,7 @@ import numpy as np
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.chances import find_base, uniform_at
 from de_gym.machine.compiling import inlined
-from de_gym.machine.lanes import WIDTH
+from de_gym.machine.lanes import WIDTH, pointer_to
 from de_gym.machine.streams import NUM_STREAMS, KeyArray, whole_turns
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ TARGET, PBEST, R1, R2, SLOT, FORCED, RADIUS, ANGLE = range(8)
 NUM_SECTIONS = 8
 
 # Sections of the numbers: made of uniforms at first, then what each trial is made with.
-FACTOR_NORMAL, RATE_NORMAL, RANK, FACTOR, WEIGHT, RATE = range(6)
-NUM_NUMBERS = 6
+TARGET_RANK, PBEST_RANK, FRONT_RANK, OTHER_RANK, CERTAIN, FACTOR, WEIGHT, RATE, RATE_NORMAL = range(9)
+NUM_NUMBERS = 9
 
 # Sections of the rows.
 PARENT, BEST, PLUS, MINUS = range(4)
@@ -48,6 +48,24 @@ class BreedingSpace(NamedTuple):
     numbers: FloatArray
     rows: IntArray
     move: FloatArray
+
+
+class SpacePlaces(NamedTuple):
+    """Where the arrays of a ``BreedingSpace`` begin.
+
+    Attributes:
+        states: See there, like the others.
+        uniforms: See there.
+        numbers: See there.
+        rows: See there.
+        move: See there.
+    """
+
+    states: Pointer[np.uint64]
+    uniforms: Pointer[float]
+    numbers: Pointer[float]
+    rows: Pointer[int]
+    move: Pointer[float]
 
 
 class BreedingPlaces(NamedTuple):
@@ -97,6 +115,13 @@ def make_breeding_space(max_trials: int, dimension: int) -> BreedingSpace:
         np.empty(NUM_ROWS * padded, np.int64),
         np.empty(2 * dimension),
     )
+
+
+@inlined
+def locate_space(space: BreedingSpace) -> SpacePlaces:
+    """Return where the arrays begin; whoever holds them keeps them alive."""
+    states, move = pointer_to(space.states), pointer_to(space.move)
+    return SpacePlaces(states, pointer_to(space.uniforms), pointer_to(space.numbers), pointer_to(space.rows), move)
 
 
 @inlined

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.lanes import stay_apart
 from de_gym.machine.streams import split_mix
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -51,6 +52,7 @@ def cauchy_at(base: np.uint64, position: int) -> float:
 @shared
 def redraw_normal(base: np.uint64, index: int, mean: float, spread: float) -> float:
     """Return a normal number in [0, 1] for trial ``index``, drawn until it lies there."""
+    stay_apart()
     for attempt in range(MAX_REDRAWS):
         number = mean + spread * normal_at(base, index * MAX_REDRAWS + attempt)
         if 0.0 <= number <= 1.0:
@@ -61,6 +63,7 @@ def redraw_normal(base: np.uint64, index: int, mean: float, spread: float) -> fl
 @shared
 def redraw_cauchy(base: np.uint64, index: int, mean: float, spread: float) -> float:
     """Return a Cauchy number in (0, 1] for trial ``index``: drawn until it is positive, then at most 1."""
+    stay_apart()
     for attempt in range(MAX_REDRAWS):
         number = mean + spread * cauchy_at(base, index * MAX_REDRAWS + attempt)
         if number > 0.0:

@@ -14,6 +14,9 @@ from de_gym.machine.lanes import choose
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Lanes
 
+# A crossover rate that no uniform reaches.
+NEVER = -1.0
+
 Number = TypeVar("Number", float, "Lanes")
 
 
@@ -26,7 +29,7 @@ def move_to_pbest(current: Number, best: Number, plus: Number, minus: Number, we
 @inlined
 def positive_or_never(crossover_rate: float) -> float:
     """Return a rate that no uniform reaches when it is zero, not even a uniform of exactly zero."""
-    return crossover_rate if crossover_rate > 0.0 else -1.0
+    return crossover_rate if crossover_rate > 0.0 else NEVER
 
 
 @inlined

@@ -13,30 +13,33 @@ from de_gym.arrays import FloatArray
 from de_gym.machine.breeding_places import (
     ANGLE,
     BEST,
+    CERTAIN,
     FACTOR,
-    FACTOR_NORMAL,
     FORCED,
+    FRONT_RANK,
     MINUS,
     NUM_SECTIONS,
+    OTHER_RANK,
     PARENT,
     PBEST,
+    PBEST_RANK,
     PLUS,
     R1,
     R2,
     RADIUS,
-    RANK,
     RATE,
     RATE_NORMAL,
     REDRAW_FACTOR,
     REDRAW_RANK,
     SLOT,
     TARGET,
+    TARGET_RANK,
     TRIPLE_FACTOR,
     USE_SPARSE,
     USE_TRIPLE,
     WEIGHT,
     BreedingPlaces,
-    BreedingSpace,
+    SpacePlaces,
     happens,
     num_uniforms,
     number_of,
@@ -45,16 +48,17 @@ from de_gym.machine.breeding_places import (
 )
 from de_gym.machine.chances import MAX_REDRAWS, find_base, redraw_cauchy, redraw_normal, uniform_at
 from de_gym.machine.compiling import inlined, shared
-from de_gym.machine.coordinates import positive_or_never
+from de_gym.machine.coordinates import NEVER
 from de_gym.machine.elementary import fraction, logarithm, sine_half_turns
 from de_gym.machine.front_crossing import cross_all
 from de_gym.machine.lanes import (
     WIDTH,
     absolute,
+    choose,
     load,
-    moved,
-    pointer_to,
+    round_down,
     square_root,
+    stay_apart,
     store,
 )
 from de_gym.machine.picks import pick_index
@@ -64,22 +68,21 @@ from de_gym.machine.top_and_front import (
     FROM_SPARSE,
     FRONT,
     LARGEST_WITH_AXES,
-    MAIN,
     MEMORY_SIZE,
     PARTS_PER_GENERATION,
     SPARSE,
     TOP,
     Run,
     RunPlaces,
-    Trials,
+    TrialPlaces,
     TwoPopulations,
-    locate_run,
 )
 
 if TYPE_CHECKING:
+    from de_gym.machine.coordinates import Number
     from de_gym.machine.lanes import Lanes, Pointer
 
-# Below every crossover rate, also below the one that ``positive_or_never`` returns.
+# Below every crossover rate, also below ``NEVER``.
 _ALWAYS = -2.0
 
 # Uniforms are multiples of 2^-32; half a step keeps the logarithm away from zero.
@@ -98,69 +101,94 @@ _EVALUATIONS_PER_TURN = 5
 
 @shared
 def breed_run(
-    index: int,
-    state: TwoPopulations,
+    run: Run,
     parameter: Run,
-    lower: FloatArray,
-    upper: FloatArray,
-    trials: Trials,
-    space: BreedingSpace,
+    count: int,
+    home: RunPlaces,
+    low: Pointer[float],
+    high: Pointer[float],
+    trials: TrialPlaces,
+    space: SpacePlaces,
 ) -> None:
-    """Write the trials of run ``index``; all arrays hold the same runs."""
-    run, first, end = state.runs[index], trials.starts[index], trials.starts[index + 1]
-    if first == end:
-        return
-    if parameter.eigenvector_probability > 0.0 and lower.shape[1] <= LARGEST_WITH_AXES:
-        _turn_axes(index, state, lower[index], upper[index])
-    dimension, home = trials.points.shape[1], locate_run(index, state)
+    """Write the next ``count`` trials of a run within the bounds ``low`` and ``high``."""
+    dimension = home.dimension
     places = BreedingPlaces(
-        end - first,
-        pad(end - first),
+        count,
+        pad(count),
         dimension,
         run.key,
         run.generation * PARTS_PER_GENERATION + run.part,
-        pointer_to(space.uniforms),
-        pointer_to(space.numbers),
-        pointer_to(space.rows),
-        pointer_to(space.move),
+        space.uniforms,
+        space.numbers,
+        space.rows,
+        space.move,
         home.top,
         home.axes,
-        moved(pointer_to(lower), index * dimension),
-        moved(pointer_to(upper), index * dimension),
-        moved(pointer_to(trials.points), first * dimension),
+        low,
+        high,
+        trials.points,
     )
-    states = pointer_to(space.states)
-    seed_streams(places.key, places.stream, states)
-    fill_uniforms(states, places.uniforms, num_uniforms(places.num_trials, dimension))
-    _make_numbers(run.size, parameter.rank_pressure, places)
-    ways = moved(pointer_to(trials.ways), first)
-    _pick_individuals(run, parameter, home, moved(pointer_to(trials.targets), first), places)
-    _pick_rates(run, parameter, home, ways, places)
-    cross_all(run, parameter, moved(pointer_to(trials.rates), first), ways, places)
+    seed_streams(places.key, places.stream, space.states)
+    fill_uniforms(space.states, places.uniforms, num_uniforms(count, dimension))
+    _make_numbers(run, parameter, home, places)
+    _pick_individuals(run, parameter, home, trials.targets, places)
+    _pick_memories(run, parameter, home, trials.ways, places)
+    cross_all(run, parameter, trials.rates, trials.ways, places)
 
 
-@inlined
-def _turn_axes(index: int, state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> None:
+@shared
+def turn_axes_in_time(index: int, state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> None:
     """Turn the axes of a run towards those of the better half of top, when that is due."""
-    run, period = state.runs[index], _EVALUATIONS_PER_TURN * len(lower) ** 2
-    if run.basis_evaluations < 0 or run.evaluations - run.basis_evaluations >= period:
+    stay_apart()
+    run, dimension = state.runs[index], lower.shape[1]
+    period = _EVALUATIONS_PER_TURN * dimension**2
+    is_due = run.basis_evaluations < 0 or run.evaluations - run.basis_evaluations >= period
+    if dimension <= LARGEST_WITH_AXES and is_due:
         rows = state.rows[index, TOP, : (run.size + 1) // 2]
-        turn_axes(state.basis[index], state.positions[index, TOP], rows, lower, upper)
+        turn_axes(state.basis[index], state.positions[index, TOP], rows, lower[index], upper[index])
         run.basis_evaluations = run.evaluations
 
 
 @inlined
-def _make_numbers(size: int, pressure: float, places: BreedingPlaces) -> None:
-    """Write normals by Box and Muller, and ranks k with probability proportional to exp(-pressure k / size)."""
-    # The sum of the weights up to a rank has a closed form, and so has its inverse.
-    scale, mass = -size / pressure, 1.0 - math.exp(-pressure)
+def _make_numbers(run: Run, parameter: Run, home: RunPlaces, places: BreedingPlaces) -> None:
+    """Write what can be computed for many trials at once, as if none of them were special."""
+    pressure = parameter.rank_pressure
+    # Ranks k with probability proportional to exp(-pressure k / size): the sum of the weights up to a rank has a closed
+    # form, and so has its inverse.
+    scale, mass = -run.size / pressure, 1.0 - math.exp(-pressure)
+    last, size, num_pbest = run.size - 1.0, float(run.size), float(_count_pbest(run.size, parameter.pbest_share))
+    mean, spread, weight = parameter.mean_scale_factor, parameter.scale_factor_spread, parameter.pbest_weight
+    shift, rate_spread, memory = parameter.crossover_shift, parameter.crossover_spread, home.memory
+    dimension = float(places.dimension)
     for block in range(places.padded // WIDTH):
+        target = round_down(_load_uniforms(places, TARGET, block) * size)
+        choices = choose(target < num_pbest, num_pbest - 1.0, num_pbest)
+        pbest = round_down(_load_uniforms(places, PBEST, block) * choices)
+        _store_numbers(places, TARGET_RANK, block, target)
+        _store_numbers(places, PBEST_RANK, block, choose(pbest < target, pbest, pbest + 1.0))
+        rank = round_down(scale * logarithm(1.0 - mass * _load_uniforms(places, R1, block)))
+        _store_numbers(places, FRONT_RANK, block, choose(rank < last, rank, last))
+        _store_numbers(places, OTHER_RANK, block, round_down(_load_uniforms(places, R2, block) * (size - 2.0)))
+        # Normals by Box and Muller.
         radius = square_root(-2.0 * logarithm(_load_uniforms(places, RADIUS, block) + _HALF_STEP))
         angle = _load_uniforms(places, ANGLE, block)
-        _store_numbers(places, FACTOR_NORMAL, block, radius * _cosine_turns(angle))
-        _store_numbers(places, RATE_NORMAL, block, radius * _cosine_turns(angle - 0.25))
-        rank = scale * logarithm(1.0 - mass * _load_uniforms(places, R1, block))
-        _store_numbers(places, RANK, block, rank)
+        factor = mean + spread * (radius * _cosine_turns(angle))
+        _store_numbers(places, FACTOR, block, factor)
+        _store_numbers(places, WEIGHT, block, factor * weight)
+        normal = radius * _cosine_turns(angle - 0.25)
+        _store_numbers(places, RATE_NORMAL, block, normal)
+        slot = _load_uniforms(places, SLOT, block) * float(MEMORY_SIZE)
+        remembered = choose(slot < 1.0, memory[0], memory[1])
+        for entry in range(2, MEMORY_SIZE):
+            remembered = choose(slot < float(entry), remembered, memory[entry])
+        _store_numbers(places, RATE, block, _limit_rate(remembered + shift + rate_spread * normal))
+        _store_numbers(places, CERTAIN, block, round_down(_load_uniforms(places, FORCED, block) * dimension))
+
+
+@inlined
+def _limit_rate(rate: Number) -> Number:
+    """Return a crossover rate of at most 1; one that no uniform reaches where it is not above 0."""
+    return choose(rate > 0.0, choose(rate < 1.0, rate, 1.0), NEVER)
 
 
 @inlined
@@ -181,37 +209,39 @@ def _cosine_turns(turns: Lanes) -> Lanes:
 
 @inlined
 def _pick_individuals(run: Run, parameter: Run, home: RunPlaces, targets: Pointer[int], places: BreedingPlaces) -> None:
-    """Choose target, p-best, r1, r2 and F of each trial.
+    """Choose target, p-best, r1 and r2 of each trial, and draw F anew until it is allowed.
 
     NOTE: ranks of top and slots of front are compared as if they were of one population, as in the official program.
     """
-    ranking, top_rows, front_rows = home.ranking, home.top_rows, home.front_rows
-    size, dimension = run.size, places.dimension
-    top_start, front_start = TOP * home.capacity * dimension, FRONT * home.capacity * dimension
-    num_pbest = _count_pbest(size, parameter.pbest_share)
-    spent = run.evaluations / run.max_evaluations
-    triple_pbest = _count_pbest(size, _TRIPLE_PBEST_SHARE * (1.0 - _TRIPLE_PBEST_LOSS * spent))
+    ranking, size, dimension, numbers, padded = home.ranking, run.size, places.dimension, places.numbers, places.padded
+    front_start = (FRONT - TOP) * home.capacity * dimension
+    triple_probability, certain = parameter.triple_probability, NUM_SECTIONS * padded
     for i in range(places.num_trials):
-        is_triple = happens(parameter.triple_probability, USE_TRIPLE, i, places)
-        choices = triple_pbest if is_triple else num_pbest
-        target = pick_index(uniform_of(places, TARGET, i), size)
-        pbest = pick_index(uniform_of(places, PBEST, i), choices - (target < choices))
-        pbest += pbest >= target
-        r1 = ranking[min(int(number_of(places, RANK, i)), size - 1)]
+        target, pbest = int(numbers[TARGET_RANK * padded + i]), int(numbers[PBEST_RANK * padded + i])
+        is_triple = happens(triple_probability, USE_TRIPLE, i, places)
+        if is_triple:
+            pbest = _pick_pbest_of_triple(i, target, run, places)
+        r1 = ranking[int(numbers[FRONT_RANK * padded + i])]
         if r1 == pbest:
             r1 = _redraw_rank(i, pbest, ranking, size, parameter.rank_pressure, places)
-        r2 = pick_index(uniform_of(places, R2, i), size - 2)
+        r2 = int(numbers[OTHER_RANK * padded + i])
         r2 += r2 >= min(pbest, r1)
         r2 += r2 >= max(pbest, r1)
-        best, plus = top_start + top_rows[pbest] * dimension, front_start + front_rows[r1] * dimension
-        minus, factor = top_start + top_rows[r2] * dimension, _pick_factor(i, is_triple, parameter, places)
+        targets[i] = target
+        parent, plus = home.front_rows[target] * dimension, home.front_rows[r1] * dimension
+        best, minus = home.top_rows[pbest] * dimension, home.top_rows[r2] * dimension
+        _store_rows(i, front_start + parent, best, front_start + plus, minus, places)
+        factor = numbers[FACTOR * padded + i]
         if is_triple:
             values = home.top_fitness[pbest], home.front_fitness[r1], home.top_fitness[r2]
-            best, plus, minus = _put_in_order(best, plus, minus, values)
-        targets[i] = target
-        _store_rows(i, front_start + front_rows[target] * dimension, best, plus, minus, places)
-        places.numbers[FACTOR * places.padded + i] = factor
-        places.numbers[WEIGHT * places.padded + i] = factor * parameter.pbest_weight
+            best, plus, minus = _put_in_order(best, front_start + plus, minus, values)
+            _store_rows(i, front_start + parent, best, plus, minus, places)
+            base = find_base(places.key, places.stream, TRIPLE_FACTOR)
+            _store_factor(i, redraw_cauchy(base, i, _TRIPLE_MEAN_FACTOR, _TRIPLE_FACTOR_SPREAD), parameter, places)
+        elif factor < 0.0 or factor > 1.0:
+            base, spread = find_base(places.key, places.stream, REDRAW_FACTOR), parameter.scale_factor_spread
+            _store_factor(i, redraw_normal(base, i, parameter.mean_scale_factor, spread), parameter, places)
+        places.uniforms[certain + i * dimension + int(numbers[CERTAIN * padded + i])] = _ALWAYS
 
 
 @inlined
@@ -219,6 +249,21 @@ def _store_rows(i: int, parent: int, best: int, plus: int, minus: int, places: B
     rows, padded = places.rows, places.padded
     rows[PARENT * padded + i], rows[BEST * padded + i] = parent, best
     rows[PLUS * padded + i], rows[MINUS * padded + i] = plus, minus
+
+
+@inlined
+def _store_factor(i: int, factor: float, parameter: Run, places: BreedingPlaces) -> None:
+    places.numbers[FACTOR * places.padded + i] = factor
+    places.numbers[WEIGHT * places.padded + i] = factor * parameter.pbest_weight
+
+
+@shared
+def _pick_pbest_of_triple(i: int, target: int, run: Run, places: BreedingPlaces) -> int:
+    stay_apart()
+    spent = run.evaluations / run.max_evaluations
+    choices = _count_pbest(run.size, _TRIPLE_PBEST_SHARE * (1.0 - _TRIPLE_PBEST_LOSS * spent))
+    pbest = pick_index(uniform_of(places, PBEST, i), choices - (target < choices))
+    return pbest + (pbest >= target)
 
 
 @inlined
@@ -230,6 +275,7 @@ def _count_pbest(size: int, share: float) -> int:
 @shared
 def _redraw_rank(i: int, pbest: int, ranking: Pointer[int], size: int, pressure: float, places: BreedingPlaces) -> int:
     """Return the slot of a rank of front, by the weights of all ranks but the one whose slot is ``pbest``."""
+    stay_apart()
     base, mass = find_base(places.key, places.stream, REDRAW_RANK), 1.0 - math.exp(-pressure)
     rank = 0
     for attempt in range(MAX_REDRAWS):
@@ -238,19 +284,6 @@ def _redraw_rank(i: int, pbest: int, ranking: Pointer[int], size: int, pressure:
         if ranking[rank] != pbest:
             return ranking[rank]
     return ranking[(rank + 1) % size]
-
-
-@inlined
-def _pick_factor(i: int, is_triple: bool, parameter: Run, places: BreedingPlaces) -> float:
-    """Return F of trial i, drawn anew until it is allowed."""
-    if is_triple:
-        base = find_base(places.key, places.stream, TRIPLE_FACTOR)
-        return redraw_cauchy(base, i, _TRIPLE_MEAN_FACTOR, _TRIPLE_FACTOR_SPREAD)
-    mean, spread = parameter.mean_scale_factor, parameter.scale_factor_spread
-    factor = mean + spread * number_of(places, FACTOR_NORMAL, i)
-    if factor < 0.0 or factor > 1.0:
-        return redraw_normal(find_base(places.key, places.stream, REDRAW_FACTOR), i, mean, spread)
-    return float(factor)
 
 
 @inlined
@@ -267,17 +300,15 @@ def _put_in_order(first: int, second: int, third: int, values: tuple[float, floa
 
 
 @inlined
-def _pick_rates(run: Run, parameter: Run, home: RunPlaces, ways: Pointer[int], places: BreedingPlaces) -> None:
-    """Choose CR of each trial, and set one uniform of its crossover to a number that always crosses."""
-    uniforms, padded, dimension = places.uniforms, places.padded, places.dimension
-    sparse_probability = parameter.sparse_probability * run.shares[FROM_SPARSE]
+def _pick_memories(run: Run, parameter: Run, home: RunPlaces, ways: Pointer[int], places: BreedingPlaces) -> None:
+    """Have some trials take their CR from the sparse memory."""
+    probability = parameter.sparse_probability * run.shares[FROM_SPARSE]
     for i in range(places.num_trials):
-        kind, spread, ways[i] = MAIN, parameter.crossover_spread, 0
-        if happens(sparse_probability, USE_SPARSE, i, places):
-            kind, spread, ways[i] = SPARSE, _SPARSE_SPREAD, 1 << FROM_SPARSE
-        slot = kind * MEMORY_SIZE + pick_index(uniform_of(places, SLOT, i), MEMORY_SIZE)
-        mean = home.memory[slot] + parameter.crossover_shift
-        rate = min(max(mean + spread * number_of(places, RATE_NORMAL, i), 0.0), 1.0)
-        places.numbers[RATE * padded + i] = positive_or_never(rate)
-        forced = pick_index(uniform_of(places, FORCED, i), dimension)
-        uniforms[NUM_SECTIONS * padded + i * dimension + forced] = _ALWAYS
+        ways[i] = 0
+    for i in range(places.num_trials if probability > 0.0 else 0):
+        if happens(probability, USE_SPARSE, i, places):
+            slot = SPARSE * MEMORY_SIZE + pick_index(uniform_of(places, SLOT, i), MEMORY_SIZE)
+            mean = home.memory[slot] + parameter.crossover_shift
+            rate = mean + _SPARSE_SPREAD * number_of(places, RATE_NORMAL, i)
+            places.numbers[RATE * places.padded + i] = _limit_rate(rate)
+            ways[i] = 1 << FROM_SPARSE

@@ -25,7 +25,14 @@ from de_gym.machine.breeding_places import (
 from de_gym.machine.chances import cauchy_at, find_base, uniform_at
 from de_gym.machine.compiling import inlined, shared
 from de_gym.machine.coordinates import move_to_pbest, to_fresh, to_midpoint
-from de_gym.machine.lanes import ROW_WIDTH, choose, load_from, store_from
+from de_gym.machine.lanes import (
+    WIDTH,
+    choose,
+    count_true,
+    load_wide,
+    stay_apart,
+    store_from,
+)
 from de_gym.machine.principal_axes import cross_along_axes
 from de_gym.machine.top_and_front import ALONG_AXES, LARGEST_WITH_AXES, Run
 
@@ -39,28 +46,26 @@ _NOISE_SCALE = 0.0005
 @inlined
 def cross_all(run: Run, parameter: Run, rates: Pointer[float], ways: Pointer[int], places: BreedingPlaces) -> None:
     """Write the trials, and the share of their coordinates that were crossed."""
-    dimension, points, low, high = places.dimension, places.points, places.low, places.high
+    dimension = places.dimension
     axes_probability = parameter.eigenvector_probability * run.shares[ALONG_AXES]
     axes_probability *= dimension <= LARGEST_WITH_AXES
+    noise_probability, midpoint_probability = parameter.noise_probability, parameter.midpoint_probability
     for i in range(places.num_trials):
-        rate, drawn = number_of(places, RATE, i), NUM_SECTIONS * places.padded + i * dimension
-        num_crossed, num_outside = 0, 0
-        for j in range(dimension):
-            num_crossed += places.uniforms[drawn + j] <= rate
-        rates[i] = num_crossed / dimension
-        is_partial = num_crossed < dimension
-        if is_partial and happens(axes_probability, USE_AXES, i, places):
-            _cross_axes(i, drawn, places)
-            ways[i] += 1 << ALONG_AXES
+        drawn = NUM_SECTIONS * places.padded + i * dimension
+        if dimension < WIDTH:
+            num_crossed, is_outside = _cross_narrow(i, drawn, places)
         else:
-            _cross_row(i, drawn, places)
-            if is_partial and happens(parameter.noise_probability, USE_NOISE, i, places):
+            num_crossed, is_outside = _cross_wide(i, drawn, places)
+        rates[i] = num_crossed / dimension
+        if num_crossed < dimension and axes_probability + noise_probability > 0.0:
+            if happens(axes_probability, USE_AXES, i, places):
+                _cross_axes(i, drawn, places)
+                ways[i] += 1 << ALONG_AXES
+            elif happens(noise_probability, USE_NOISE, i, places):
                 _add_noise(i, drawn, places)
-        for j in range(dimension):
-            point = points[i * dimension + j]
-            num_outside += (point < low[j]) | (point > high[j])
-        if num_outside:
-            _repair(i, happens(parameter.midpoint_probability, USE_MIDPOINT, i, places), places)
+            is_outside = True
+        if is_outside:
+            _repair(i, happens(midpoint_probability, USE_MIDPOINT, i, places), places)
 
 
 @inlined
@@ -70,28 +75,50 @@ def _find_rows(i: int, places: BreedingPlaces) -> tuple[int, int, int, int]:
 
 
 @inlined
-def _cross_row(i: int, drawn: int, places: BreedingPlaces) -> None:
-    """Write trial i: the donor's coordinates where the uniform does not exceed CR, the parent's elsewhere."""
-    numbers, uniforms, dimension, at = places.positions, places.uniforms, places.dimension, i * places.dimension
-    parent, best, plus, minus = _find_rows(i, places)
-    weight, factor = number_of(places, WEIGHT, i), number_of(places, FACTOR, i)
-    rate = number_of(places, RATE, i)
-    for j in range(dimension if dimension < ROW_WIDTH else 0):
+def _cross_narrow(i: int, drawn: int, places: BreedingPlaces) -> tuple[int, bool]:
+    """Write trial i: the donor's coordinates where the uniform does not exceed CR, the parent's elsewhere.
+
+    Returns:
+        How many coordinates were crossed, and whether the trial lies outside the box.
+    """
+    numbers, (parent, best, plus, minus) = places.positions, _find_rows(i, places)
+    weight, factor, rate = number_of(places, WEIGHT, i), number_of(places, FACTOR, i), number_of(places, RATE, i)
+    num_crossed, num_outside = 0, 0
+    for j in range(places.dimension):
         current, leading = numbers[parent + j], numbers[best + j]
         donor = move_to_pbest(current, leading, numbers[plus + j], numbers[minus + j], weight, factor)
-        places.points[at + j] = choose(uniforms[drawn + j] <= rate, donor, current)
-    for block in range(0, dimension if dimension >= ROW_WIDTH else 0, ROW_WIDTH):
+        is_crossed = places.uniforms[drawn + j] <= rate
+        point = choose(is_crossed, donor, current)
+        places.points[i * places.dimension + j] = point
+        num_crossed += is_crossed
+        num_outside += (point < places.low[j]) | (point > places.high[j])
+    return num_crossed, num_outside > 0
+
+
+@inlined
+def _cross_wide(i: int, drawn: int, places: BreedingPlaces) -> tuple[int, bool]:
+    """Do the same WIDTH coordinates at a time."""
+    numbers, (parent, best, plus, minus), dimension = places.positions, _find_rows(i, places), places.dimension
+    weight, factor, rate = number_of(places, WEIGHT, i), number_of(places, FACTOR, i), number_of(places, RATE, i)
+    num_crossed, num_outside = 0, 0
+    for first in range(0, dimension, WIDTH):
         # The last block overlaps the one before, so that nothing behind the row is touched.
-        k = min(block, dimension - ROW_WIDTH)
-        row, leaders = load_from(numbers, parent + k), load_from(numbers, best + k)
-        added, taken = load_from(numbers, plus + k), load_from(numbers, minus + k)
-        donors = move_to_pbest(row, leaders, added, taken, weight, factor)
-        store_from(places.points, at + k, choose(load_from(uniforms, drawn + k) <= rate, donors, row))
+        k = min(first, dimension - WIDTH)
+        current, leading = load_wide(numbers, parent + k), load_wide(numbers, best + k)
+        added, taken = load_wide(numbers, plus + k), load_wide(numbers, minus + k)
+        donor = move_to_pbest(current, leading, added, taken, weight, factor)
+        is_crossed = load_wide(places.uniforms, drawn + k) <= rate
+        point = choose(is_crossed, donor, current)
+        store_from(places.points, i * dimension + k, point)
+        num_crossed += count_true(is_crossed, first - k)
+        num_outside += count_true((point < load_wide(places.low, k)) | (point > load_wide(places.high, k)), 0)
+    return num_crossed, num_outside > 0
 
 
 @shared
 def _cross_axes(i: int, drawn: int, places: BreedingPlaces) -> None:
     """Write trial i: moved to the donor along the axes whose uniform does not exceed CR."""
+    stay_apart()
     numbers, move, low, high = places.positions, places.move, places.low, places.high
     parent, best, plus, minus = _find_rows(i, places)
     weight, factor, dimension = number_of(places, WEIGHT, i), number_of(places, FACTOR, i), places.dimension
@@ -107,6 +134,7 @@ def _cross_axes(i: int, drawn: int, places: BreedingPlaces) -> None:
 @shared
 def _add_noise(i: int, drawn: int, places: BreedingPlaces) -> None:
     """Add Cauchy noise to the coordinates of trial i that were not crossed."""
+    stay_apart()
     base, rate = find_base(places.key, places.stream, NOISE), number_of(places, RATE, i)
     for j in range(places.dimension):
         at, scale = i * places.dimension + j, _NOISE_SCALE * (places.high[j] - places.low[j])
@@ -117,6 +145,7 @@ def _add_noise(i: int, drawn: int, places: BreedingPlaces) -> None:
 @shared
 def _repair(i: int, to_middle: bool, places: BreedingPlaces) -> None:
     """Bring trial i back into the box: to the midpoint of its parent and the bound, or drawn anew."""
+    stay_apart()
     base, parent = find_base(places.key, places.stream, FRESH), places.rows[PARENT * places.padded + i]
     for j in range(places.dimension):
         at, low, high = i * places.dimension + j, places.low[j], places.high[j]

@@ -300,14 +300,47 @@ def _row_from(builder: Any, pointer: Any, start: Any, width: int) -> Any:
     return builder.bitcast(_element(builder, pointer, start), numbers.as_pointer())
 
 
+def _loading(result: LanesType, pointer: Any) -> Any:
+    """Return what numba needs to know to load so many lanes from a pointer and a position."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.load(_row_from(builder, *values, result.width), align=8)
+
+    return result(pointer, types.int64), generate
+
+
 @intrinsic
 def load_from(typing_context: Any, pointer: Any, start: Any) -> Any:
     """Return ROW_WIDTH lanes from the numbers ``start`` onwards."""
+    return _loading(ROW_LANES, pointer)
+
+
+@intrinsic
+def load_wide(typing_context: Any, pointer: Any, start: Any) -> Any:
+    """Return WIDTH lanes from the numbers ``start`` onwards."""
+    return _loading(LANES, pointer)
+
+
+@intrinsic
+def count_true(typing_context: Any, mask: Any, first: Any) -> Any:
+    """Return in how many lanes from ``first`` on the mask holds."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        return builder.load(_row_from(builder, *values, ROW_WIDTH), align=8)
+        bits = ir.IntType(mask.width)
+        held = builder.lshr(builder.bitcast(values[0], bits), builder.trunc(values[1], bits))
+        return builder.ctpop(builder.zext(held, ir.IntType(64)))
 
-    return ROW_LANES(pointer, types.int64), generate
+    return types.int64(mask, types.int64), generate
+
+
+@intrinsic
+def lane_of(typing_context: Any, lanes: Any, place: Any) -> Any:
+    """Return the number in one of the lanes."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.extract_element(*values)
+
+    return types.float64(lanes, types.int64), generate
 
 
 @intrinsic
@@ -415,6 +448,8 @@ def stay_apart(typing_context: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        # A part that an inlined one calls first is marked like its caller.
+        builder.function.attributes.discard("alwaysinline")
         builder.function.attributes.add("noinline")
         return context.get_dummy_value()
 

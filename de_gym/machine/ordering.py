@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeAlias
+
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.compiling import inlined, shared
+
+if TYPE_CHECKING:
+    from de_gym.machine.lanes import Pointer
+
+    # Numbers one after another: a flat array, or an address.
+    Numbers: TypeAlias = FloatArray | Pointer[float]
+    Indices: TypeAlias = IntArray | Pointer[int]
 
 # Up to this size insertion is the fastest stable sort, the more so on populations that are nearly sorted; larger
 # ones are merged from pieces of it. numpy's sort would take longer to compile than everything around it.
@@ -28,33 +37,38 @@ def is_not_worse(value: float, other: float) -> bool:
 def rank_by_fitness(fitness: FloatArray) -> IntArray:
     """Return the order that sorts ``fitness`` (N,) best first; equals keep their order."""
     size = fitness.shape[0]
-    order, ranked = np.empty(size, np.int64), np.empty(size)
+    order, memory = np.empty(size, np.int64), np.empty(size, np.int64)
+    rank_numbers(fitness, size, order, memory, np.empty(size))
+    return order
+
+
+@shared
+def rank_numbers(numbers: Numbers, size: int, order: Indices, memory: Indices, ranked: Numbers) -> None:
+    """Write the order of the first ``size`` numbers; ``memory`` and ``ranked`` are as long, and overwritten."""
     for individual in range(size):
-        value, slot, first = fitness[individual], individual, individual - individual % INSERTION_LIMIT
+        value, slot, first = numbers[individual], individual, individual - individual % INSERTION_LIMIT
         while slot > first and ranked[slot - 1] > value:
             ranked[slot], order[slot] = ranked[slot - 1], order[slot - 1]
             slot -= 1
         ranked[slot], order[slot] = value, individual
     width = INSERTION_LIMIT
     while width < size:
-        order = _merge_neighbours(fitness, order, width)
+        _merge_neighbours(numbers, size, order, width, memory)
+        for rank in range(size):
+            order[rank] = memory[rank]
         width *= 2
-    return order
 
 
 @shared
-def _merge_neighbours(fitness: FloatArray, order: IntArray, width: int) -> IntArray:
-    """Return the order after each two neighbouring pieces of ``width``, sorted ones, have become one."""
-    size = order.shape[0]
-    merged = np.empty(size, np.int64)
+def _merge_neighbours(numbers: Numbers, size: int, order: Indices, width: int, merged: Indices) -> None:
+    """Write the order after each two neighbouring pieces of ``width``, sorted ones, have become one."""
     for first in range(0, size, 2 * width):
         middle, end = min(first + width, size), min(first + 2 * width, size)
         left, right = first, middle
         for rank in range(first, end):
-            if left < middle and (right == end or not fitness[order[right]] < fitness[order[left]]):
+            if left < middle and (right == end or not numbers[order[right]] < numbers[order[left]]):
                 merged[rank] = order[left]
                 left += 1
             else:
                 merged[rank] = order[right]
                 right += 1
-    return merged

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from de_gym.arrays import Float32Array, FloatArray
-from de_gym.machine.compiling import compiled, shared
+from typing import TYPE_CHECKING
+
+from de_gym.machine.compiling import shared
 from de_gym.machine.scale_free import (
     LARGEST_FEATURE,
     Feature,
-    find_diversity,
     find_spread,
     log_ratio,
+    measure_diversity,
     write_feature,
     write_progress,
     write_task,
 )
-from de_gym.machine.top_and_front import MAIN, MEMORY_SIZE, TwoPopulations, locate_run
+from de_gym.machine.top_and_front import MAIN, MEMORY_SIZE, Run, RunPlaces
 
-__all__ = ["FEATURES", "LARGEST_FEATURE", "observe_run", "observe_runs"]
+if TYPE_CHECKING:
+    import numpy as np
+
+    from de_gym.machine.lanes import Pointer
+
+__all__ = ["FEATURES", "LARGEST_FEATURE", "observe_run"]
 
 FEATURES = (
     Feature("spent", "share of the budget spent"),
@@ -35,26 +41,18 @@ FEATURES = (
 
 @shared
 def observe_run(
-    index: int, state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array
+    run: Run, places: RunPlaces, low: Pointer[float], high: Pointer[float], features: Pointer[np.float32]
 ) -> None:
-    """Write the features (R, K) of run ``index``; the first time, also note what later ones compare with."""
-    run, places, dimension = state.runs[index], locate_run(index, state), lower.shape[1]
+    """Write the features (K,) of a run; the first time, also note what later ones compare with."""
     # The median value of top minus its best, and how far front's individuals lie apart.
     spread = places.top_fitness[run.size // 2] - places.top_fitness[0]
-    diversity = find_diversity(run.size, places.front, places.front_rows, lower[index], upper[index])
+    diversity = measure_diversity(run.size, places.dimension, places.front, places.front_rows, low, high)
     if run.evaluations == run.initial_size:
         run.initial_diversity, run.initial_spread = diversity, spread
     memory = 0.0
     for slot in range(MEMORY_SIZE):
         memory += places.memory[MAIN * MEMORY_SIZE + slot] / MEMORY_SIZE
-    write_progress(features, index, run.evaluations / run.max_evaluations, run, diversity, spread)
-    write_feature(features, index, 7, memory)
-    write_feature(features, index, 8, log_ratio(find_spread(run.size, places.front_fitness, places.ranking), spread))
-    write_task(features, index, 9, dimension, run.max_evaluations)
-
-
-@compiled
-def observe_runs(state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array) -> None:
-    """Write the features (R, K) of all runs, given bounds (R, D)."""
-    for index in range(len(state.runs)):
-        observe_run(index, state, lower, upper, features)
+    write_progress(features, run.evaluations / run.max_evaluations, run, diversity, spread)
+    write_feature(features, 7, memory)
+    write_feature(features, 8, log_ratio(find_spread(run.size, places.front_fitness, places.ranking), spread))
+    write_task(features, 9, places.dimension, run.max_evaluations)

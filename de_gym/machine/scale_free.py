@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from de_gym.arrays import Float32Array, FloatArray
 from de_gym.machine.compiling import inlined
+from de_gym.machine.lanes import WIDTH, choose, lane_of, load_wide, pointer_to, spread
 
 if TYPE_CHECKING:
-    from de_gym.arrays import IntArray
+    from de_gym.arrays import Float32Array, FloatArray
     from de_gym.machine.lanes import Pointer
+    from de_gym.machine.ordering import Indices, Numbers
 
-    # Anything with numbers one after another: a flat array, or an address.
-    Numbers: TypeAlias = FloatArray | Pointer[float]
-    Indices: TypeAlias = IntArray | Pointer[int]
+    Features: TypeAlias = Float32Array | Pointer[np.float32]
 
 
 class Feature(NamedTuple):
@@ -46,9 +45,9 @@ _TINY = 1e-300
 
 
 @inlined
-def write_feature(features: Float32Array, index: int, feature: int, value: float) -> None:
-    """Write a number of run ``index``, clipped to the largest one."""
-    features[index, feature] = min(max(value, -LARGEST_FEATURE), LARGEST_FEATURE)
+def write_feature(features: Features, feature: int, value: float) -> None:
+    """Write one of a run's features (K,), clipped to the largest number."""
+    features[feature] = np.float32(min(max(value, -LARGEST_FEATURE), LARGEST_FEATURE))
 
 
 @inlined
@@ -60,31 +59,30 @@ def log_ratio(number: float, other: float) -> float:
 
 
 @inlined
-def write_progress(features: Float32Array, index: int, spent: float, run: Any, diversity: float, spread: float) -> None:
-    """Write the first seven features of run ``index``, which all adaptive algorithms share.
+def write_progress(features: Features, spent: float, run: Any, diversity: float, spread: float) -> None:
+    """Write the first seven features of a run, which all adaptive algorithms share.
 
     Args:
-        features: Receives them, shape (R, K).
-        index: Which run.
+        features: Receives them, shape (K,).
         spent: Share of its budget spent.
         run: Its success rates, its stagnation, and diversity and spread of the initial population.
         diversity: How far its individuals lie apart.
         spread: How far their values do.
     """
-    write_feature(features, index, 0, spent)
-    write_feature(features, index, 1, run.success_rate)
-    write_feature(features, index, 2, run.recent_success_rate)
-    write_feature(features, index, 3, run.lasting_success_rate)
-    write_feature(features, index, 4, log_ratio(diversity, run.initial_diversity) / _POWERS_PER_UNIT)
-    write_feature(features, index, 5, log_ratio(spread, run.initial_spread) / _POWERS_PER_UNIT)
-    write_feature(features, index, 6, math.log10(1.0 + run.stagnation))
+    write_feature(features, 0, spent)
+    write_feature(features, 1, run.success_rate)
+    write_feature(features, 2, run.recent_success_rate)
+    write_feature(features, 3, run.lasting_success_rate)
+    write_feature(features, 4, log_ratio(diversity, run.initial_diversity) / _POWERS_PER_UNIT)
+    write_feature(features, 5, log_ratio(spread, run.initial_spread) / _POWERS_PER_UNIT)
+    write_feature(features, 6, math.log10(1.0 + run.stagnation))
 
 
 @inlined
-def write_task(features: Float32Array, index: int, first: int, dimension: int, max_evaluations: int) -> None:
+def write_task(features: Features, first: int, dimension: int, max_evaluations: int) -> None:
     """Write the last two features, which say what the run was given, from position ``first`` on."""
-    write_feature(features, index, first, math.log10(dimension / 10.0))
-    write_feature(features, index, first + 1, math.log10(max_evaluations / (1e4 * dimension)))
+    write_feature(features, first, math.log10(dimension / 10.0))
+    write_feature(features, first + 1, math.log10(max_evaluations / (1e4 * dimension)))
 
 
 @inlined
@@ -95,7 +93,7 @@ def average_success_rate(run: Any) -> None:
 
 
 @inlined
-def find_diversity(size: int, points: Numbers, rows: Indices, lower: FloatArray, upper: FloatArray) -> float:
+def find_diversity(size: int, points: FloatArray, rows: Indices, lower: FloatArray, upper: FloatArray) -> float:
     """Return the standard deviation of coordinates in units of the box, root mean square over coordinates.
 
     Args:
@@ -105,19 +103,37 @@ def find_diversity(size: int, points: Numbers, rows: Indices, lower: FloatArray,
         lower: Lower bounds, shape (D,).
         upper: Upper bounds, shape (D,).
     """
-    dimension, total = len(lower), 0.0
-    sums, squares = np.zeros(dimension), np.zeros(dimension)
-    # Offsets from one individual: squares of the coordinates themselves would cancel.
-    origin = rows[0] * dimension
-    for slot in range(size):
-        row = rows[slot] * dimension
-        for j in range(dimension):
-            offset = points[row + j] - points[origin + j]
-            sums[j] += offset
-            squares[j] += offset * offset
-    for j in range(dimension):
-        variance = max(squares[j] / size - (sums[j] / size) ** 2, 0.0)
-        total += variance / (upper[j] - lower[j]) ** 2
+    return measure_diversity(size, len(lower), pointer_to(points), rows, pointer_to(lower), pointer_to(upper))
+
+
+@inlined
+def measure_diversity(
+    size: int, dimension: int, points: Pointer[float], rows: Indices, low: Pointer[float], high: Pointer[float]
+) -> float:
+    """Return what ``find_diversity`` does, given where the numbers begin."""
+    total, num_blocks = 0.0, -(-dimension // WIDTH) if dimension >= WIDTH else 0
+    for block in range(num_blocks):
+        # The last block overlaps the one before, so that nothing behind the row is touched.
+        first = min(block * WIDTH, dimension - WIDTH)
+        origin = load_wide(points, rows[0] * dimension + first)
+        sums, squares = spread(0.0), spread(0.0)
+        for slot in range(size):
+            offset = load_wide(points, rows[slot] * dimension + first) - origin
+            sums, squares = sums + offset, squares + offset * offset
+        mean, width = sums / float(size), load_wide(high, first) - load_wide(low, first)
+        variance = squares / float(size) - mean * mean
+        shares = choose(variance > 0.0, variance, 0.0) / (width * width)
+        for j in range(block * WIDTH - first, WIDTH):
+            total += lane_of(shares, j)
+    for j in range(dimension if num_blocks == 0 else 0):
+        # Offsets from one individual: squares of the coordinates themselves would cancel.
+        origin_of_one, sum_of_one, square_of_one = points[rows[0] * dimension + j], 0.0, 0.0
+        for slot in range(size):
+            difference = points[rows[slot] * dimension + j] - origin_of_one
+            sum_of_one += difference
+            square_of_one += difference * difference
+        variance_of_one = max(square_of_one / size - (sum_of_one / size) ** 2, 0.0)
+        total += variance_of_one / (high[j] - low[j]) ** 2
     return math.sqrt(total / dimension)
 
 

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 # Second index within ``fitness``; ``positions`` and ``rows`` have the first two only.
 TOP, FRONT, POOL = range(3)
 
+# Second index within ``successes``: by how much each was better, in which share of its coordinates it was crossed, and
+# in which ways it was made.
+GAIN, RATE, WAYS = range(3)
+
 # Second index within ``memory``: crossover rates of L-SRTDE, and of the trials that change few coordinates.
 MAIN, SPARSE = range(2)
 
@@ -77,10 +81,6 @@ RUN = np.dtype(
     align=True,
 )
 
-# A success that waits in the pool: by how much it was better, in which share of its coordinates it was crossed, and
-# in which ways it was made.
-SUCCESS = np.dtype([("gain", "f8"), ("rate", "f8"), ("ways", "i8")], align=True)
-
 RunArray: TypeAlias = NDArray[np.void]
 # One record of such an array; numba knows its fields, a type checker cannot.
 Run: TypeAlias = Any
@@ -98,7 +98,7 @@ class TwoPopulations(NamedTuple):
         rows: Row of each rank of top and of each slot of front, shape (R, 2, C).
         fitness: Value of each rank of top, ascending, each slot of front and each success of the pool, shape (R, 3, C).
         ranking: Slot of front of each rank, best first, when the generation began, shape (R, C).
-        successes: What is known of each success of the pool, dtype ``SUCCESS``, shape (R, C).
+        successes: What is known of each success of the pool, shape (R, 3, C).
         memory: Crossover rates to draw around, main and sparse, shape (R, 2, MEMORY_SIZE).
         basis: Orthonormal axes of top in units of the box, one per row, shape (R, D, D); empty where there are none.
     """
@@ -108,7 +108,7 @@ class TwoPopulations(NamedTuple):
     rows: IntArray
     fitness: FloatArray
     ranking: IntArray
-    successes: RunArray
+    successes: FloatArray
     memory: FloatArray
     basis: FloatArray
 
@@ -131,8 +131,50 @@ class Trials(NamedTuple):
     ways: IntArray
 
 
+class StatePlaces(NamedTuple):
+    """Where the arrays of a state begin: addresses, unlike arrays, need no counting of references.
+
+    Attributes:
+        capacity: Individuals that each population has room for, C.
+        dimension: Number of coordinates, D.
+        positions: As in ``TwoPopulations``, like all that follow.
+        rows: See there.
+        fitness: See there.
+        ranking: See there.
+        successes: See there.
+        memory: See there.
+        basis: See there.
+    """
+
+    capacity: int
+    dimension: int
+    positions: Pointer[float]
+    rows: Pointer[int]
+    fitness: Pointer[float]
+    ranking: Pointer[int]
+    successes: Pointer[float]
+    memory: Pointer[float]
+    basis: Pointer[float]
+
+
+class TrialPlaces(NamedTuple):
+    """Where the numbers of trials begin.
+
+    Attributes:
+        points: As in ``Trials``, like all that follow.
+        targets: See there.
+        rates: See there.
+        ways: See there.
+    """
+
+    points: Pointer[float]
+    targets: Pointer[int]
+    rates: Pointer[float]
+    ways: Pointer[int]
+
+
 class RunPlaces(NamedTuple):
-    """Where the numbers of one run begin: addresses, unlike arrays, need no counting of references.
+    """Where the numbers of one run begin.
 
     Attributes:
         capacity: Individuals that each population has room for, C.
@@ -145,6 +187,9 @@ class RunPlaces(NamedTuple):
         front_fitness: Value of each slot of front.
         pool_fitness: Value of each success of the pool.
         ranking: Slot of front of each rank.
+        gains: By how much each success of the pool was better.
+        rates: In which share of its coordinates it was crossed.
+        ways: In which ways it was made.
         memory: Crossover rates, shape (2, MEMORY_SIZE).
         axes: Shape (D, D).
     """
@@ -159,30 +204,65 @@ class RunPlaces(NamedTuple):
     front_fitness: Pointer[float]
     pool_fitness: Pointer[float]
     ranking: Pointer[int]
+    gains: Pointer[float]
+    rates: Pointer[float]
+    ways: Pointer[float]
     memory: Pointer[float]
     axes: Pointer[float]
 
 
 @inlined
-def locate_run(index: int, state: TwoPopulations) -> RunPlaces:
-    """Return where the numbers of run ``index`` begin; whoever holds the state keeps them alive."""
-    capacity, dimension = state.positions.shape[2], state.positions.shape[3]
-    positions, fitness, rows = pointer_to(state.positions), pointer_to(state.fitness), pointer_to(state.rows)
+def locate_state(state: TwoPopulations) -> StatePlaces:
+    """Return where the arrays of a state begin; whoever holds it keeps them alive."""
+    return StatePlaces(
+        state.positions.shape[2],
+        state.positions.shape[3],
+        pointer_to(state.positions),
+        pointer_to(state.rows),
+        pointer_to(state.fitness),
+        pointer_to(state.ranking),
+        pointer_to(state.successes),
+        pointer_to(state.memory),
+        pointer_to(state.basis),
+    )
+
+
+@inlined
+def locate_run(index: int, places: StatePlaces) -> RunPlaces:
+    """Return where the numbers of run ``index`` begin."""
+    capacity, dimension = places.capacity, places.dimension
     area = capacity * dimension
     return RunPlaces(
         capacity,
         dimension,
-        moved(positions, (2 * index + TOP) * area),
-        moved(positions, (2 * index + FRONT) * area),
-        moved(rows, (2 * index + TOP) * capacity),
-        moved(rows, (2 * index + FRONT) * capacity),
-        moved(fitness, (3 * index + TOP) * capacity),
-        moved(fitness, (3 * index + FRONT) * capacity),
-        moved(fitness, (3 * index + POOL) * capacity),
-        moved(pointer_to(state.ranking), index * capacity),
-        moved(pointer_to(state.memory), 2 * index * MEMORY_SIZE),
-        moved(pointer_to(state.basis), index * dimension * dimension),
+        moved(places.positions, (2 * index + TOP) * area),
+        moved(places.positions, (2 * index + FRONT) * area),
+        moved(places.rows, (2 * index + TOP) * capacity),
+        moved(places.rows, (2 * index + FRONT) * capacity),
+        moved(places.fitness, (3 * index + TOP) * capacity),
+        moved(places.fitness, (3 * index + FRONT) * capacity),
+        moved(places.fitness, (3 * index + POOL) * capacity),
+        moved(places.ranking, index * capacity),
+        moved(places.successes, (3 * index + GAIN) * capacity),
+        moved(places.successes, (3 * index + RATE) * capacity),
+        moved(places.successes, (3 * index + WAYS) * capacity),
+        moved(places.memory, 2 * index * MEMORY_SIZE),
+        moved(places.basis, index * dimension * dimension),
     )
+
+
+@inlined
+def locate_trials(trials: Trials) -> TrialPlaces:
+    """Return where the numbers of all trials begin."""
+    targets, ways = pointer_to(trials.targets), pointer_to(trials.ways)
+    return TrialPlaces(pointer_to(trials.points), targets, pointer_to(trials.rates), ways)
+
+
+@inlined
+def trials_from(first: int, dimension: int, trials: TrialPlaces) -> TrialPlaces:
+    """Return where the numbers of the trials from ``first`` on begin."""
+    points, rates = moved(trials.points, first * dimension), moved(trials.rates, first)
+    return TrialPlaces(points, moved(trials.targets, first), rates, moved(trials.ways, first))
 
 
 @shared
@@ -202,7 +282,7 @@ def num_trials(run: Run) -> int:
     return int(min(part, run.size - run.num_made, run.max_evaluations - run.evaluations))
 
 
-@shared
+@compiled
 def find_starts(runs: RunArray, begins: bool) -> IntArray:
     """Return ``starts`` of the trials that each run makes next, shape (R + 1,).
 
@@ -210,33 +290,18 @@ def find_starts(runs: RunArray, begins: bool) -> IntArray:
         runs: Dtype ``RUN``, shape (R,).
         begins: Whether runs begin a generation; otherwise only those make trials that are in the middle of one.
     """
-    starts = np.empty(len(runs) + 1, np.int64)
-    write_starts(runs, begins, starts)
+    starts = np.zeros(len(runs) + 1, np.int64)
+    write_starts(runs, 0, len(runs), begins, starts)
     return starts
 
 
-@compiled
-def write_starts(runs: RunArray, begins: bool, starts: IntArray) -> None:
-    """Write what ``find_starts`` returns."""
+@inlined
+def write_starts(runs: RunArray, first: int, end: int, begins: bool, starts: IntArray) -> None:
+    """Write what ``find_starts`` returns for the runs from ``first`` up to ``end``."""
     starts[0] = 0
-    for index in range(len(runs)):
+    for index in range(first, end):
         makes_some = begins or runs[index].part > 0
-        starts[index + 1] = starts[index] + (num_trials(runs[index]) if makes_some else 0)
-
-
-@shared
-def slice_runs(state: TwoPopulations, first: int, end: int) -> TwoPopulations:
-    """Return the runs from ``first`` up to ``end``, which share their memory with the state."""
-    return TwoPopulations(
-        state.runs[first:end],
-        state.positions[first:end],
-        state.rows[first:end],
-        state.fitness[first:end],
-        state.ranking[first:end],
-        state.successes[first:end],
-        state.memory[first:end],
-        state.basis[first:end],
-    )
+        starts[index - first + 1] = starts[index - first] + (num_trials(runs[index]) if makes_some else 0)
 
 
 @inlined
