@@ -18,7 +18,8 @@ from de_gym.evolution.populations import Trials
 from de_gym.evolution.residuals import PARAMETERS, follow_rule_in_run, set_parameters
 from de_gym.evolution.run_arrays import take_runs
 from de_gym.machine.compiling import compiled
-from de_gym.machine.run_features import FEATURES, observe_run
+from de_gym.machine.front_generations import observe_runs
+from de_gym.machine.run_features import FEATURES
 from de_gym.machine.streams import KeyArray
 from de_gym.machine.top_and_front import MAIN, TOP, RunArray, find_starts
 from de_gym.optimizers.base import GenerationParameters, Optimizer
@@ -172,8 +173,8 @@ def _adjust(
 ) -> None:
     """Write residuals (R, A) and parameters (R,) of some runs: in one call, since each costs as much as many trials."""
     features = np.empty((len(state.runs), len(FEATURES)), np.float32)
+    observe_runs(state, lower, upper, features)
     for index in begin:
-        observe_run(index, state, lower, upper, features)
         write_residuals(features[index], 0, grid, residuals[index])
         follow_rule_in_run(state.runs[index], residuals[index], parameters[index])
 
