@@ -3,13 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from de_gym.controllers import available
+from de_gym.controllers import DEFAULT, available
 from de_gym.evaluation import ladder
 from de_gym.evaluation.ladder import ladder_table, make_ladder, places_table, stored_ladders
 from de_gym.evaluation.ladder_figure import NUM_SHOWN, ladder_chart, shown_methods
 from de_gym.evaluation.model_cards import controllers_table, model_cards, training_commands
 from de_gym.evaluation.protocol import PROTOCOLS
 from de_gym.evaluation.result_files import StoredRuns, add_runs
+from de_gym.evaluation.seed_tables import residuals_table
 from de_gym.evaluation.table import to_markdown
 
 PROTOCOL = PROTOCOLS["small-cec17-10d"]
@@ -80,3 +81,13 @@ def test_every_shipped_controller_has_a_row_a_card_and_a_command(ladders):
     assert all(f"## {name}\n" in cards for name in available())
     assert set(training_commands()) == set(available())
     assert "place 3 of 3" in cards
+
+
+def test_in_its_own_place_the_default_scores_what_the_ladder_says():
+    ladders = [ladder for ladder in stored_ladders() if DEFAULT in ladder.rungs]
+    rows = residuals_table(ladders).rows
+    assert rows[0][0].text == "seed 1, the default"
+    assert [cell.value for cell in rows[0][1:]] == [pytest.approx(ladder.rungs[DEFAULT].score) for ladder in ladders]
+    assert [cell.note for cell in rows[0][1:]] == [
+        cell.note for row in places_table(ladders, DEFAULT, "l-srtde").rows for cell in row[1:] if cell.text
+    ]
