@@ -325,6 +325,8 @@ def minimized_cases() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
         "learned-undefined",
         partial(minimized, partly_undefined, controller="short-10d", vectorized=True, max_evaluations=600),
     )
+    yield "adaptive", partial(minimized, controller="adaptive", max_evaluations=900)
+    yield "adaptive-10d", partial(minimized, valley, 10, controller="adaptive", vectorized=True, max_evaluations=4000)
     yield "learned-by-name", partial(minimized, controller="script-10d", max_evaluations=600)
     yield "learned-target", partial(minimized, controller="short-10d", target=1.0, max_evaluations=900)
     yield (
