@@ -66,8 +66,9 @@ def read_insight(path: Path = INSIGHT_FILE) -> Insight:
     content = Insight(str(arrays["checksum-of-weights"]), tuple(arrays["controls"].astype(str).tolist()))
     for case in CASES:
         name = f"{case.dimension}/{case.per_coordinate}"
-        content.errors[case] = arrays[f"errors/{name}"].astype(np.float64)
-        content.residuals[case] = arrays[f"residuals/{name}"].astype(np.float64)
+        if f"errors/{name}" in arrays:
+            content.errors[case] = arrays[f"errors/{name}"].astype(np.float64)
+            content.residuals[case] = arrays[f"residuals/{name}"].astype(np.float64)
     return content
 
 
@@ -177,27 +178,32 @@ class InsightConfig:
     Attributes:
         controller: Name or file of a residual controller.
         problems: Validation problems for each number of coordinates and budget.
-        runs: Runs of every variant on every problem.
+        runs: Runs of every variant on every problem in the shortest case, fewer in longer ones.
         out: The file.
     """
 
     controller: str = DEFAULT
     problems: int = 60
-    runs: int = 1
+    runs: int = 16
     out: Path = INSIGHT_FILE
 
 
 def main(config: InsightConfig) -> int:
-    """Compute everything and write the file."""
+    """Compute what the file lacks of this controller, case by case."""
     controller = load(config.controller)
     if not isinstance(controller, ResidualController):
         print(f"`controller` must be a residual controller, got {config.controller!r}.", file=sys.stderr)
         return 2
     content = Insight(checksum_of(controller), controller.controls)
+    if config.out.exists() and (kept := read_insight(config.out)).checksum == content.checksum:
+        content = kept
     for case in tqdm(CASES, unit="case", disable=None):
-        content.errors[case] = ablation_errors(controller, case, config.problems, config.runs)
-        content.residuals[case] = mean_residuals(controller, case, config.problems, config.runs)
-    write_insight(content, config.out)
+        num_runs = max(1, config.runs * CASES[0].per_coordinate // case.per_coordinate)
+        shape = config.problems, num_runs
+        if case not in content.errors or content.errors[case].shape[1:] != shape:
+            content.errors[case] = ablation_errors(controller, case, *shape)
+            content.residuals[case] = mean_residuals(controller, case, *shape)
+            write_insight(content, config.out)
     return 0
 
 
