@@ -169,7 +169,12 @@ SILENT = (
         "seed_update(env, self.seed, 0)",
         "test_train.py::test_all_updates_train_on_episodes_of_their_own",
     ),
-    ("envs/settings.py", '    "pbest",\n', "", "controllers/test_policies.py::test_every_setting_of_the_process_is_kept"),
+    (
+        "envs/settings.py",
+        '    "pbest",\n',
+        "",
+        "controllers/test_policies.py::test_every_setting_of_the_process_is_kept",
+    ),
     (
         "minimizing/endings.py",
         "best_value <= self._limits.target",
