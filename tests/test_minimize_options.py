@@ -448,3 +448,10 @@ def test_actions_of_an_own_controller_are_converted_and_clipped():
 
     assert found(3.0) == found(1.0) != found(0.5)
     assert found(0.5) == found(0.5, np.float32) == found(0.5, np.float16)
+
+
+def test_a_seed_that_is_none_is_one_short_sentence():
+    with pytest.raises(
+        TypeError, match=r"^`seed` must be what numpy\.random\.default_rng takes, got 'a{1,80}\.\.\.\.$"
+    ):
+        minimize(sphere, BOX, seed="a" * 3000)

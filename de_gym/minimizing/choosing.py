@@ -150,6 +150,4 @@ def checked_rng(seed: Any) -> np.random.Generator:
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"`seed` must be what numpy.random.default_rng takes ({error}), got {shown(seed)}."
-        ) from error
+        raise type(error)(f"`seed` must be what numpy.random.default_rng takes, got {shown(seed)}.") from error

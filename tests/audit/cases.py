@@ -15,26 +15,37 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from findings import Findings
 
-_SLICE = 10_000  # cases of a child, whose memory must not grow for ever
+_SLICE = 2000  # cases of a child, whose memory must not grow for ever
+_WARM = 400  # cases of this process, so that its forks find kernels loaded
 _SILENCE = 300.0  # seconds after which a case counts as hanging; a kernel that is compiled takes long
 _MEMORY = 4 * 2**30  # addresses, of which a child touches a small part
 
 
 def fuzz(count: int, first: int, totals: Findings, seed: int) -> None:
     """Run the cases ``first`` to ``first + count - 1`` that are not done."""
-    import targets  # noqa: F401  # what children need, once for all of them
-
+    _load_kernels(seed)
     for begin in range(first, first + count, _SLICE):
         end = min(begin + _SLICE, first + count)
         if (unit := f"cases {begin} to {end - 1}") not in totals:
             totals.add(unit, *_run_slice(begin, end, seed))
             print(f"up to case {end - 1}: {_figures(totals)}", file=sys.stderr, flush=True)
+
+
+def _load_kernels(seed: int) -> None:
+    """Run cases of another seed, of which nothing is noted."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, limits[1]))
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        for number in range(_WARM):
+            judge(number, seed + 1)
+    resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def _run_slice(begin: int, end: int, seed: int) -> tuple[Counter[str], list[str]]:
