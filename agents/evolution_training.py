@@ -84,9 +84,7 @@ REGIMES = {
     "tiny-few": Regime(-1.9, _FEW, Stage(32, _SOME_COORDINATES, 50.0, 300.0, num_problems=240)),
     "tiny-many": Regime(-1.9, _MANY, Stage(24, _MANY_COORDINATES, 50.0, 300.0, num_problems=160)),
     "short-few": Regime(-1.0, _FEW, Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144), scales=_LONG_SCALES),
-    "short-many": Regime(
-        -1.0, _MANY, Stage(9, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60), scales=_LONG_SCALES
-    ),
+    "short-many": Regime(-1.0, _MANY, Stage(9, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60), scales=_LONG_SCALES),
     "long-few": Regime(
         0.0,
         _FEW,
