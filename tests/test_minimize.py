@@ -200,7 +200,7 @@ def test_failing_function_is_named_with_its_cause():
         ({"x0": [0.0]}, r"points of 3 coordinates, got shape \(1,\)"),
         ({"x0": [9.0, 0.0, 0.0]}, "inside the bounds"),
         ({"x0": [np.nan, 0.0, 0.0]}, "inside the bounds"),
-        ({"seed": -1}, "non-negative|negative"),
+        ({"seed": -1}, "`seed` must be what numpy.random.default_rng takes, got -1"),
         ({"max_evaluations": "many"}, "`max_evaluations` must be a positive whole number, got 'many'"),
         ({"controller": "no-such-controller"}, "Unknown controller 'no-such-controller'"),
     ],

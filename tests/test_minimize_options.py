@@ -120,6 +120,8 @@ def test_error_has_the_result_so_far():
 
 
 def test_interruption_keeps_every_value():
+    # A test run in the background inherits that interruptions are ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     fun = Counted()
 
     def interrupted(x):

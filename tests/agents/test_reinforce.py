@@ -246,7 +246,8 @@ def test_sb3_tools_work_with_the_agent(make_target_env, tmp_path):
 def test_a_callback_can_end_the_training(make_target_env):
     agent = make_agent(make_target_env(4))
     agent.learn(10_000, callback=lambda *_: agent.num_timesteps < 30)
-    assert agent.num_timesteps == 32
+    # It stops within the second rollout, of which nothing was learned.
+    assert agent.num_timesteps == 20
 
 
 @pytest.mark.parametrize(

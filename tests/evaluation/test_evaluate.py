@@ -90,7 +90,7 @@ def test_own_code_is_compared_by_name_in_worker_processes_too(place, reports, mo
     names = ("code_of_a_user:adjusted", "l-srtde")
     evaluate.evaluate(replace(TINY, methods=names, stored=False, jobs=2, chunk_size=1, out=place / "own"))
     own, plain = reports[0].methods
-    assert (own.name, plain.name) == ("adjusted", "l-srtde")
+    assert (own.name, plain.name) == ("code_of_a_user.adjusted", "l-srtde")
     assert (own.errors != plain.errors).all()
 
 

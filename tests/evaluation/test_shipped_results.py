@@ -15,6 +15,7 @@ import pytest
 from de_gym.controllers import available
 from de_gym.evaluation.curves import curve_file
 from de_gym.evaluation.held_out import HELD_OUT_FILE
+from de_gym.evaluation.insight import INSIGHT_FILE
 from de_gym.evaluation.methods import ALGORITHMS
 from de_gym.evaluation.paper import paper_column
 from de_gym.evaluation.protocol import PROTOCOLS, SEED_RULE
@@ -155,7 +156,7 @@ def test_shipped_results_follow_from_their_seed(algorithm):
 def test_every_file_belongs_to_a_protocol_and_holds_51_runs_of_each_of_its_functions():
     protocols = list(PROTOCOLS.values())
     named = {path(protocol, RESULTS) for protocol in protocols for path in (result_file, curve_file)}
-    assert set(RESULTS.iterdir()) <= {*named, HELD_OUT_FILE}
+    assert set(RESULTS.iterdir()) <= {*named, HELD_OUT_FILE, INSIGHT_FILE}
     for folder in (RESULTS, STUDIES):
         for protocol in protocols:
             for name, runs in read_runs(protocol, folder).items():
