@@ -415,13 +415,13 @@ class TestAxes:
         np.testing.assert_array_equal(basis, np.eye(3))
 
 
-def selected(front, targets, values, rates=None, ways=None, cursor=0, size_factor=0.0, budget=10**9):
+def selected(front, targets, values, rates=None, ways=None, cursor=0, size_factor=0.0, budget=10**9, share=0.5):
     """Return a run of one coordinate after one generation of hand-made trials; a point's coordinate is its value."""
     size, count = len(front), len(values)
     lower, upper = np.full((1, 1), -1e9), np.full((1, 1), 1e9)
     points = np.array(front, float)[:, None]
     state = start(make_keys(1), points, np.array([0, size]), points[:, 0], budget, lower, upper)
-    state.runs["cursor"] = cursor
+    state.runs["cursor"], state.runs["shares"] = cursor, share
     trials = Trials(
         np.array(values, float)[:, None],
         np.array([0, count]),
@@ -446,6 +446,7 @@ class TestSelection:
     def test_slots_are_taken_in_a_circle(self):
         state = selected([1.0, 2.0, 3.0, 4.0], [3, 2, 0, 0], [3.5, 2.5, 9.0, 9.0], cursor=3)
         np.testing.assert_array_equal(state.fitness[0, FRONT, :4], [2.5, 2.0, 3.0, 3.5])
+        np.testing.assert_array_equal(living(state, 0, TOP)[:, 0], [1.0, 2.0, 2.5, 3.0])
         assert state.runs["cursor"][0] == 1
 
     def test_top_keeps_the_best_of_old_and_new(self):
@@ -471,6 +472,10 @@ class TestSelection:
         np.testing.assert_array_equal(state.ranking[0, :4], [0, 3, 1, 2])
         np.testing.assert_array_equal(state.fitness[0, TOP, :4], [0.0, 0.5, 1.0, 2.0])
         assert 0 <= state.runs["cursor"][0] < 4
+
+    def test_a_stretched_plan_does_not_let_populations_grow(self):
+        # The plan says 4 + (7 - 4) exp(1.2) = 13.9.
+        assert selected(np.arange(8.0), range(8), [99.0] * 8, size_factor=1.0).runs["size"][0] == 8
 
     def test_memory_moves_halfway_to_the_weighted_lehmer_mean(self):
         # Gains 1 and 3, of trials crossed in a fifth and a half of their coordinates.
@@ -505,14 +510,19 @@ class TestSelection:
         # Per trial the sparse ones gained 5 / 2 and the others 1 / 2.
         assert state.runs["shares"][0, FROM_SPARSE] == pytest.approx(0.9 * 0.5 + 0.1 * 2.5 / 3.0)
 
-    def test_share_of_the_sparse_memory_never_falls_below_a_tenth(self):
-        ways = [SPARSE_WAY, 0, 0, 0]
-        state = selected([10.0, 20.0, 30.0, 40.0], [0, 3, 0, 0], [99.0, 29.0, 99.0, 99.0], ways=ways)
-        assert state.runs["shares"][0, FROM_SPARSE] == pytest.approx(0.45)
-        state.runs["shares"] = 0.1
-        trials = Trials(np.full((4, 1), 5.0), np.array([0, 4]), np.array([0, 2, 2, 2]), np.ones(4), np.array(ways))
-        select(state, set_parameters(state.runs, residuals(1)), trials, np.array([99.0, 29.0, 99.0, 99.0]))
-        assert state.runs["shares"][0, FROM_SPARSE] == 0.1
+    @pytest.mark.parametrize(
+        ("ways", "before", "after"),
+        [
+            ([SPARSE_WAY, 0, 0, 0], 0.5, 0.45),
+            ([SPARSE_WAY, 0, 0, 0], 0.1, 0.1),
+            ([0, SPARSE_WAY, SPARSE_WAY, SPARSE_WAY], 0.5, 0.55),
+            ([0, SPARSE_WAY, SPARSE_WAY, SPARSE_WAY], 0.9, 0.9),
+        ],
+    )
+    def test_share_of_the_sparse_memory_stays_between_a_tenth_and_nine_tenths(self, ways, before, after):
+        # The second trial is the only one that succeeds.
+        state = selected([10.0, 20.0, 30.0, 40.0], [0, 3, 0, 0], [99.0, 29.0, 99.0, 99.0], ways=ways, share=before)
+        assert state.runs["shares"][0, FROM_SPARSE] == pytest.approx(after)
 
     def test_crossover_along_axes_is_compared_with_other_partial_trials_alone(self):
         # Gains 4 of two partial trials along axes, 1 of one other partial trial; whole trials, which gain most, could
