@@ -15,6 +15,7 @@ from de_gym.machine.selection import copy_row
 from de_gym.machine.top_and_front import (
     ALONG_AXES,
     FROM_SPARSE,
+    IN_PLACE,
     MAIN,
     MAIN_RATE,
     MEMORY_SIZE,
@@ -49,6 +50,8 @@ def select_run(
     Memory to work in are twice as many integers, and as many numbers, as a population has room for.
     """
     dimension = places.dimension
+    if parameter.in_place_probability > 0.0:
+        _invert(places.ranking, run.size, moved(integers, places.capacity))
     num_winners = _find_winners(run, count, trials, values, places, integers)
     for k in range(num_winners):
         row = places.front_rows[_slot_after(run.cursor, k, run.size)]
@@ -83,11 +86,36 @@ def _find_winners(
         places.rates[at], places.ways[at] = trials.rates[trial], trials.ways[trial]
         places.pool_fitness[at] = value
         winners[num_winners] = trial
+        if _is_made(trials.ways[trial], IN_PLACE) and is_success:
+            _give_place(target, cursor, at, run, places, moved(winners, places.capacity))
         front[cursor] = choose(is_success, value, front[cursor])
         num_winners += is_success
         cursor = _slot_after(cursor, is_success, size)
     _count_ways(run, count, trials)
     return num_winners
+
+
+@inlined
+def _invert(ranking: Pointer[int], size: int, ranks: Pointer[int]) -> None:
+    """Write the rank of each slot."""
+    for rank in range(size):
+        ranks[ranking[rank]] = rank
+
+
+@inlined
+def _give_place(target: int, cursor: int, num_taken: int, run: Run, places: RunPlaces, ranks: Pointer[int]) -> None:
+    """Let a target and the oldest individual change slots, so that the success takes the place of the target.
+
+    Whoever entered front in this generation stays there until its end: slots are taken in turn.
+    """
+    rows, fitness, ranking = places.front_rows, places.front_fitness, places.ranking
+    first = cursor - num_taken + run.size if cursor < num_taken else cursor - num_taken
+    age = target - first if target >= first else target - first + run.size
+    if age > num_taken:
+        rows[cursor], rows[target] = rows[target], rows[cursor]
+        fitness[target] = fitness[cursor]
+        ranks[cursor], ranks[target] = ranks[target], ranks[cursor]
+        ranking[ranks[cursor]], ranking[ranks[target]] = cursor, target
 
 
 @shared
