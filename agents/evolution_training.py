@@ -125,7 +125,7 @@ REGIMES = {
         _MANY,
         Stage(6, (30, 50, 30, 20), 1e4, 1e4, num_problems=40, cec2013_share=0.5),
         num_candidates=20,
-        start=_LATE_START,
+        start=_LATE_START | _SEPARABLE_START,
         scales=_LONG_SCALES,
     ),
 }

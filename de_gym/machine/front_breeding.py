@@ -67,8 +67,8 @@ from de_gym.machine.principal_axes import turn_axes
 from de_gym.machine.streams import fill_uniforms, seed_streams
 from de_gym.machine.top_and_front import (
     FROM_SPARSE,
-    IN_PLACE,
     FRONT,
+    IN_PLACE,
     LARGEST_WITH_AXES,
     MEMORY_SIZE,
     PARTS_PER_GENERATION,
