@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from tqdm import tqdm
 
-from de_gym.arrays import FloatArray
+from de_gym.arrays import FloatArray, IntArray
 from de_gym.checks import shown
 from de_gym.controllers import ResidualController, save_residual_controller
 from de_gym.controllers.residual import INPUTS, NUM_SIZE_WEIGHTS, num_numbers
@@ -39,6 +39,7 @@ class Regime:
         size_weight: Where the search for the first population's size begins.
         start: Where the search for other weights begins, by control and input; zeros where nothing is said.
         scales: First step of a control's weights, as a factor; 1 where nothing is said.
+        unused: Controls that are left alone.
     """
 
     budget: float
@@ -48,6 +49,7 @@ class Regime:
     size_weight: float = 0.0
     start: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
+    unused: tuple[str, ...] = ()
 
     def initial(self) -> FloatArray:
         """Return the numbers of the controller that the search begins with."""
@@ -61,6 +63,12 @@ class Regime:
         """Return the scale of each of the controller's numbers."""
         by_control = [self.scales.get(name, 1.0) for name in CONTROL_NAMES]
         return np.concatenate([np.repeat(by_control, len(INPUTS)), np.ones(NUM_SIZE_WEIGHTS)])
+
+    def free(self, only_constants: bool) -> IntArray:
+        """Return the positions of the controller's numbers that are searched."""
+        is_used = np.repeat([name not in self.unused for name in CONTROL_NAMES], len(INPUTS))
+        used = np.flatnonzero(np.append(is_used, np.ones(NUM_SIZE_WEIGHTS, np.bool_)))
+        return np.intersect1d(used, _CONSTANTS) if only_constants else used
 
 
 _FEW, _MANY = 0.0, 0.5
@@ -76,21 +84,40 @@ _LATE_START = {
     "crossover_spread": {"constant": 0.3},
 }
 
+# Where few coordinates at a time are worth changing, which the memory then says, basins must live long enough for their
+# coordinates to be put together: successes that replace their target do not crowd the others out.
+_SEPARABLE_START = {
+    "in_place_probability": {"constant": 9.0, "crossover_memory": -12.0},
+    "sparse_probability": {"constant": 2.5, "crossover_memory": -3.0},
+}
+
 # The more generations a run has, the more it suffers from CR and F that are a little wrong.
-_LONG_SCALES = {"crossover_shift": 0.15, "mean_scale_factor": 0.5, "noise_probability": 0.5}
+_LONG_SCALES = {
+    "crossover_shift": 0.15,
+    "mean_scale_factor": 0.5,
+    "noise_probability": 0.5,
+    "in_place_probability": 5.0,
+}
+
+# What pays in long runs only.
+_UNUSED = ("in_place_probability",)
 
 # Long runs with many coordinates are what training costs most, so these have fewer candidates and problems.
 REGIMES = {
-    "tiny-few": Regime(-1.9, _FEW, Stage(32, _SOME_COORDINATES, 50.0, 300.0, num_problems=240)),
-    "tiny-many": Regime(-1.9, _MANY, Stage(24, _MANY_COORDINATES, 50.0, 300.0, num_problems=160)),
-    "short-few": Regime(-1.0, _FEW, Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144), scales=_LONG_SCALES),
-    "short-many": Regime(-1.0, _MANY, Stage(9, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60), scales=_LONG_SCALES),
+    "tiny-few": Regime(-1.9, _FEW, Stage(32, _SOME_COORDINATES, 50.0, 300.0, num_problems=240), unused=_UNUSED),
+    "tiny-many": Regime(-1.9, _MANY, Stage(24, _MANY_COORDINATES, 50.0, 300.0, num_problems=160), unused=_UNUSED),
+    "short-few": Regime(
+        -1.0, _FEW, Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144), scales=_LONG_SCALES, unused=_UNUSED
+    ),
+    "short-many": Regime(
+        -1.0, _MANY, Stage(9, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60), scales=_LONG_SCALES, unused=_UNUSED
+    ),
     "long-few": Regime(
         0.0,
         _FEW,
         Stage(20, (10, 10, 5), 1e4, 1e4, num_problems=60, cec2013_share=0.4),
         size_weight=0.4,
-        start=_LATE_START,
+        start=_LATE_START | _SEPARABLE_START,
         scales=_LONG_SCALES,
     ),
     "long-many": Regime(
@@ -98,7 +125,7 @@ REGIMES = {
         _MANY,
         Stage(6, (30, 50, 30, 20), 1e4, 1e4, num_problems=40, cec2013_share=0.5),
         num_candidates=20,
-        start=_LATE_START,
+        start=_LATE_START | _SEPARABLE_START,
         scales=_LONG_SCALES,
     ),
 }
@@ -206,7 +233,7 @@ def _strategy(path: Path, regime: Regime, config: EvolutionConfig) -> EvolutionS
         backend=config.backend,
         initial=initial,
         scales=regime.all_scales(),
-        free=_CONSTANTS if config.only_constants else None,
+        free=regime.free(config.only_constants),
     )
     if not path.exists():
         return planned

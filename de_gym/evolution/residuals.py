@@ -44,6 +44,7 @@ CONTROLS = (
     Control("noise_probability", "Cauchy noise on the coordinates that were not crossed", "max(0, a)"),
     Control("sparse_probability", "lets a trial draw CR from the sparse memory, if that has earned it", "max(0, a)"),
     Control("midpoint_probability", "outside coordinates go halfway to the bound instead of anywhere", "max(0, a)"),
+    Control("in_place_probability", "successes that replace their target instead of the oldest of front", "max(0, a)"),
 )
 
 PARAMETERS = np.dtype([(control.name, "f8") for control in CONTROLS], align=True)
@@ -98,3 +99,4 @@ def follow_rule_in_run(run: Run, residual: FloatArray, parameter: Run) -> None:
     parameter.noise_probability = max(0.0, residual[10])
     parameter.sparse_probability = max(0.0, residual[11])
     parameter.midpoint_probability = max(0.0, residual[12])
+    parameter.in_place_probability = max(0.0, residual[13])

@@ -29,7 +29,7 @@ NUM_ROWS = 4
 
 # Purposes of numbers drawn by position.
 REDRAW_RANK, REDRAW_FACTOR, USE_SPARSE, USE_TRIPLE, TRIPLE_FACTOR = range(5)
-USE_AXES, USE_NOISE, NOISE, USE_MIDPOINT, FRESH = range(5, 10)
+USE_AXES, USE_NOISE, NOISE, USE_MIDPOINT, FRESH, USE_IN_PLACE = range(5, 11)
 
 
 class BreedingSpace(NamedTuple):

@@ -35,6 +35,7 @@ from de_gym.machine.breeding_places import (
     TARGET,
     TARGET_RANK,
     TRIPLE_FACTOR,
+    USE_IN_PLACE,
     USE_SPARSE,
     USE_TRIPLE,
     WEIGHT,
@@ -67,6 +68,7 @@ from de_gym.machine.streams import fill_uniforms, seed_streams
 from de_gym.machine.top_and_front import (
     FROM_SPARSE,
     FRONT,
+    IN_PLACE,
     LARGEST_WITH_AXES,
     MEMORY_SIZE,
     PARTS_PER_GENERATION,
@@ -133,6 +135,7 @@ def breed_run(
     _make_numbers(run, parameter, home, places)
     _pick_individuals(run, parameter, home, trials.targets, places)
     _pick_memories(run, parameter, home, trials.ways, places)
+    _pick_entrants(parameter.in_place_probability, trials.ways, places)
     cross_all(run, parameter, trials.rates, trials.ways, places)
 
 
@@ -312,3 +315,11 @@ def _pick_memories(run: Run, parameter: Run, home: RunPlaces, ways: Pointer[int]
             rate = mean + _SPARSE_SPREAD * number_of(places, RATE_NORMAL, i)
             places.numbers[RATE * places.padded + i] = _limit_rate(rate)
             ways[i] = 1 << FROM_SPARSE
+
+
+@inlined
+def _pick_entrants(probability: float, ways: Pointer[int], places: BreedingPlaces) -> None:
+    """Have some trials, should they succeed, take the place of their target."""
+    for i in range(places.num_trials if probability > 0.0 else 0):
+        if happens(probability, USE_IN_PLACE, i, places):
+            ways[i] += 1 << IN_PLACE

@@ -15,6 +15,7 @@ from de_gym.machine.selection import copy_row
 from de_gym.machine.top_and_front import (
     ALONG_AXES,
     FROM_SPARSE,
+    IN_PLACE,
     MAIN,
     MAIN_RATE,
     MEMORY_SIZE,
@@ -49,7 +50,7 @@ def select_run(
     Memory to work in are twice as many integers, and as many numbers, as a population has room for.
     """
     dimension = places.dimension
-    num_winners = _find_winners(run, count, trials, values, places, integers)
+    num_winners = _find_winners(run, parameter, count, places, trials, values, integers)
     for k in range(num_winners):
         row = places.front_rows[_slot_after(run.cursor, k, run.size)]
         copy_row(trials.points, integers[k] * dimension, places.front, row * dimension, dimension)
@@ -64,14 +65,23 @@ def select_run(
 
 @inlined
 def _find_winners(
-    run: Run, count: int, trials: TrialPlaces, values: Pointer[float], places: RunPlaces, winners: Pointer[int]
+    run: Run,
+    parameter: Run,
+    count: int,
+    places: RunPlaces,
+    trials: TrialPlaces,
+    values: Pointer[float],
+    winners: Pointer[int],
 ) -> int:
     """Write which trials succeed, and what is known of them; their values enter front in turn.
 
     Everything is written for all and kept for some: a branch would be mispredicted as often as it is taken.
     """
     front, cursor, size, pool_size = places.front_fitness, run.cursor, run.size, run.pool_size
-    num_winners = 0
+    num_winners, may_give_place = 0, parameter.in_place_probability > 0.0
+    ranks = moved(winners, places.capacity)
+    if may_give_place:
+        _invert(places.ranking, size, ranks)
     for trial in range(count):
         target, at = trials.targets[trial], pool_size + num_winners
         # What is not a number is worse than any.
@@ -83,11 +93,35 @@ def _find_winners(
         places.rates[at], places.ways[at] = trials.rates[trial], trials.ways[trial]
         places.pool_fitness[at] = value
         winners[num_winners] = trial
+        if may_give_place and is_success and _is_made(trials.ways[trial], IN_PLACE):
+            _give_place(target, cursor, at, size, places, ranks)
         front[cursor] = choose(is_success, value, front[cursor])
         num_winners += is_success
         cursor = _slot_after(cursor, is_success, size)
     _count_ways(run, count, trials)
     return num_winners
+
+
+@inlined
+def _invert(ranking: Pointer[int], size: int, ranks: Pointer[int]) -> None:
+    """Write the rank of each slot."""
+    for rank in range(size):
+        ranks[ranking[rank]] = rank
+
+
+@inlined
+def _give_place(target: int, cursor: int, num_taken: int, size: int, places: RunPlaces, ranks: Pointer[int]) -> None:
+    """Let a target and the oldest individual change slots, so that the success takes the place of the target.
+
+    Whoever entered front in this generation stays there until its end: slots are taken in turn.
+    """
+    rows, fitness, ranking = places.front_rows, places.front_fitness, places.ranking
+    since = target - cursor if target >= cursor else target - cursor + size
+    if 0 < since < size - num_taken:
+        rows[cursor], rows[target] = rows[target], rows[cursor]
+        fitness[target] = fitness[cursor]
+        ranks[cursor], ranks[target] = ranks[target], ranks[cursor]
+        ranking[ranks[cursor]], ranking[ranks[target]] = cursor, target
 
 
 @shared

@@ -37,6 +37,9 @@ MAIN, SPARSE = range(2)
 FROM_SPARSE, ALONG_AXES = range(2)
 NUM_WAYS = 2
 
+# A bit of ``Trials.ways`` too, though it says what becomes of a trial that succeeds: it takes its target's place.
+IN_PLACE = 2
+
 MEMORY_SIZE = 5
 MAIN_RATE, SPARSE_RATE = 1.0, 0.2
 

@@ -29,6 +29,7 @@ from de_gym.machine.top_and_front import (
     ALONG_AXES,
     FROM_SPARSE,
     FRONT,
+    IN_PLACE,
     MAIN,
     MEMORY_SIZE,
     SMALLEST_SIZE,
@@ -179,6 +180,7 @@ class TestRule:
             ("noise_probability", 0.3, 0.3),
             ("sparse_probability", 2.0, 1.0),
             ("midpoint_probability", 1.0, 1.0),
+            ("in_place_probability", 0.4, 0.4),
         ],
     )
     def test_residuals_do_what_the_table_says(self, name, residual, expected):
@@ -373,6 +375,10 @@ class TestBreeding:
         assert (trials.ways == SPARSE_WAY).mean() == pytest.approx(0.5, abs=0.05)
         assert trials.rates[trials.ways == SPARSE_WAY].mean() < 0.6 < trials.rates[trials.ways == 0].mean()
 
+    def test_share_of_trials_that_would_take_their_targets_place(self):
+        trials = Bred(generations=200, in_place_probability=0.3)
+        assert (trials.ways >> IN_PLACE).mean() == pytest.approx(0.3, abs=0.03)
+
     def test_crossover_along_axes_moves_within_the_crossed_ones(self):
         rng = np.random.default_rng(3)
         dimension, size = 5, 40
@@ -429,7 +435,8 @@ def selected(front, targets, values, rates=None, ways=None, cursor=0, size_facto
         np.ones(count) if rates is None else np.array(rates, float),
         np.zeros(count, np.int64) if ways is None else np.array(ways),
     )
-    parameters = set_parameters(state.runs, residuals(1, size_factor=size_factor))
+    in_place = float(ways is not None and (np.array(ways) >> IN_PLACE).any())
+    parameters = set_parameters(state.runs, residuals(1, size_factor=size_factor, in_place_probability=in_place))
     select(state, parameters, trials, np.array(values, float))
     return state
 
@@ -448,6 +455,16 @@ class TestSelection:
         np.testing.assert_array_equal(state.fitness[0, FRONT, :4], [2.5, 2.0, 3.0, 3.5])
         np.testing.assert_array_equal(living(state, 0, TOP)[:, 0], [1.0, 2.0, 2.5, 3.0])
         assert state.runs["cursor"][0] == 1
+
+    def test_successes_may_take_the_place_of_their_target(self):
+        # The first moves 1, the oldest, to where its target was, and the third wins against it there.
+        ways = np.array([1, 0, 1, 1]) << IN_PLACE
+        state = selected([1.0, 2.0, 3.0, 4.0], [3, 2, 3, 0], [3.5, 9.0, 0.5, 3.2], ways=ways)
+        # The last wins against the first, which has entered in this generation and stays.
+        np.testing.assert_array_equal(state.fitness[0, FRONT, :4], [3.5, 0.5, 3.2, 2.0])
+        np.testing.assert_array_equal(living(state, 0, FRONT)[:, 0], [3.5, 0.5, 3.2, 2.0])
+        np.testing.assert_array_equal(state.ranking[0, :4], [1, 3, 2, 0])
+        assert state.runs["cursor"][0] == 3
 
     def test_top_keeps_the_best_of_old_and_new(self):
         # The last competes with slot 1, which the second has just taken.
@@ -638,10 +655,11 @@ class TestRuns:
             advance(state, problems, residuals(1))
             assert state.runs["best_fitness"][0] == min(seen) == state.fitness[0, TOP, 0]
 
-    def test_populations_are_what_their_orders_say(self, problems):
+    @pytest.mark.parametrize("in_place", [0.0, 0.5, 1.0])
+    def test_populations_are_what_their_orders_say(self, problems, in_place):
         state = begin(problems, 4_000, 60)
         while not has_ended(state).all():
-            advance(state, problems, residuals(4))
+            advance(state, problems, residuals(4, in_place_probability=in_place))
             for index in range(4):
                 size = state.runs["size"][index]
                 for population in (TOP, FRONT):
@@ -762,10 +780,10 @@ class TestFeatures:
 class TestDoor:
     def test_residuals_of_the_wrong_shape_are_refused(self, problems):
         state = begin(problems, 1_000, 30)
-        with pytest.raises(ValueError, match=r"`residuals` must have shape \(4, 13\), .* got \(4, 2\)"):
+        with pytest.raises(ValueError, match=r"`residuals` must have shape \(4, 14\), .* got \(4, 2\)"):
             advance(state, problems, np.zeros((4, 2)))
         with pytest.raises(ValueError, match="`residuals` must be numbers, got NaN"):
-            advance(state, problems, np.full((4, 13), np.nan))
+            advance(state, problems, np.full((4, 14), np.nan))
 
     def test_bounds_of_the_wrong_shape_are_refused(self, problems):
         state = begin(problems, 1_000, 30)

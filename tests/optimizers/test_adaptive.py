@@ -103,7 +103,7 @@ def test_any_dimension_and_small_budgets(dimension):
     ("residuals", "message"),
     [
         (np.zeros((1, 12)), r"Actions must have shape \(1, 13\), got \(1, 12\)"),
-        (np.full((1, 13), np.nan), "got NaN"),
+        (np.full((1, 14), np.nan), "got NaN"),
     ],
 )
 def test_residuals_of_an_own_rule_are_checked(residuals, message):
