@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from de_gym.machine.breeding import fetch
 from de_gym.machine.breeding_places import (
     BEST,
     FACTOR,
@@ -30,6 +31,7 @@ from de_gym.machine.lanes import (
     choose,
     count_true,
     load_wide,
+    moved,
     stay_apart,
     store_from,
 )
@@ -38,6 +40,9 @@ from de_gym.machine.top_and_front import ALONG_AXES, LARGEST_WITH_AXES, Run
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
+
+# How many trials before its own the rows of a trial are fetched: memory answers after some of them.
+_TRIALS_AHEAD = 6
 
 # Scale of the noise in widths of the box.
 _NOISE_SCALE = 0.0005
@@ -51,6 +56,7 @@ def cross_all(run: Run, parameter: Run, rates: Pointer[float], ways: Pointer[int
     axes_probability *= dimension <= LARGEST_WITH_AXES
     noise_probability, midpoint_probability = parameter.noise_probability, parameter.midpoint_probability
     for i in range(places.num_trials):
+        _fetch_rows(min(i + _TRIALS_AHEAD, places.num_trials - 1), places)
         drawn = NUM_SECTIONS * places.padded + i * dimension
         if dimension < WIDTH:
             num_crossed, is_outside = _cross_narrow(i, drawn, places)
@@ -66,6 +72,13 @@ def cross_all(run: Run, parameter: Run, rates: Pointer[float], ways: Pointer[int
             is_outside = True
         if is_outside:
             _repair(i, happens(midpoint_probability, USE_MIDPOINT, i, places), places)
+
+
+@inlined
+def _fetch_rows(i: int, places: BreedingPlaces) -> None:
+    """Have the rows of trial i fetched, which come from anywhere in the memory of a run."""
+    for start in _find_rows(i, places):
+        fetch(moved(places.positions, start), places.dimension)
 
 
 @inlined

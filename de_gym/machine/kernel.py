@@ -225,14 +225,17 @@ def are_finite(points: FloatArray) -> bool:
 def _are_finite(coordinates: Pointer[float], count: int, memory: FloatArray) -> bool:
     """Return whether so many numbers are finite, given memory for WIDTH others."""
     num_blocks, total = count // WIDTH, 0.0
-    # Zero times infinity is not a number either. Two sums side by side: an addition waits for the one before it.
-    even, odd = spread(0.0), spread(0.0)
-    for block in range(0, num_blocks - 1, 2):
-        even = multiply_add(load(coordinates, block), 0.0, even)
-        odd = multiply_add(load(coordinates, block + 1), 0.0, odd)
-    if num_blocks > 0:
-        odd = multiply_add(load(coordinates, num_blocks - 1), 0.0, odd)
-    store(pointer_to(memory), 0, even + odd)
+    # Zero times infinity is not a number either. Four sums side by side: an addition waits for the one before it.
+    first = second = third = fourth = spread(0.0)
+    num_rounds = num_blocks // 4
+    for block in range(0, 4 * num_rounds, 4):
+        first = multiply_add(load(coordinates, block), 0.0, first)
+        second = multiply_add(load(coordinates, block + 1), 0.0, second)
+        third = multiply_add(load(coordinates, block + 2), 0.0, third)
+        fourth = multiply_add(load(coordinates, block + 3), 0.0, fourth)
+    for block in range(4 * num_rounds, num_blocks):
+        first = multiply_add(load(coordinates, block), 0.0, first)
+    store(pointer_to(memory), 0, (first + second) + (third + fourth))
     for lane in range(WIDTH):
         total += memory[lane]
     for position in range(num_blocks * WIDTH, count):

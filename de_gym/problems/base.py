@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
+from numpy import empty, ndarray
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import FloatArray
@@ -108,14 +109,15 @@ class Problem:
     def evaluate(self, points: ArrayLike) -> FloatArray:
         """Return the values of ``points``, shape (..., D), as an array of shape (...)."""
         # For few points the steps around the kernel cost as much as the kernel, so none is taken without need.
-        if type(points) is not np.ndarray or points.dtype is not FLOAT64 or points.ndim != 2 or not points.flags.carray:
+        if type(points) is not ndarray or points.dtype is not FLOAT64 or points.ndim != 2 or not points.flags.carray:
             return self._evaluate_any(points)
         count, dimension = points.shape
         if dimension != self.dimension:
             raise self._wrong_shape(points.shape)
-        if self.program is not None:
-            instructions, data = self.program
-            values = np.empty(count)
+        program = self.program
+        if program is not None:
+            instructions, data = program
+            values = empty(count)
             if evaluate_finite(points, instructions, data, values):
                 return values
         elif are_finite(points):
