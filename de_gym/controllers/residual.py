@@ -46,7 +46,7 @@ class Grid(NamedTuple):
     """A controller's maps as compiled code reads them.
 
     Attributes:
-        weights: Of P controllers, shape (P, B E, A, K).
+        weights: Of P controllers, shape (P, B E, A, K), one number after another.
         positions: Of every input among the features, -1 for the constant, shape (K,).
         axes: Positions of the features that place a run in the grid: budget and dimension.
         budgets: See ``ResidualController``.
@@ -157,7 +157,7 @@ class ResidualController:
         """The maps as compiled code reads them."""
         positions = [-1 if name == "constant" else self.features.index(name) for name in INPUTS]
         return Grid(
-            self.weights,
+            self.weights.ravel(),
             np.array(positions),
             np.array([self.features.index("budget"), self.features.index("dimension")]),
             np.array(self.budgets),
@@ -185,21 +185,26 @@ def _hat(place: float, knots: FloatArray, k: int) -> float:
     neighbour = k - 1 if place < knots[k] else k + 1
     if neighbour < 0 or neighbour == len(knots):
         return 1.0
-    return float(max(0.0, (knots[neighbour] - place) / (knots[neighbour] - knots[k])))
+    share = (knots[neighbour] - place) / (knots[neighbour] - knots[k])
+    return float(share) if share > 0.0 else 0.0
 
 
 @shared
 def write_residuals(features: Float32Array, owner: int, grid: Grid, residuals: FloatArray) -> None:
     """Write tanh of every control's weighted sum of a run's inputs (F,), the mean over the maps, in a fixed order."""
-    residuals[:] = 0.0
+    for control in range(len(residuals)):
+        residuals[control] = 0.0
     budget, dimension = float(features[grid.axes[0]]), float(features[grid.axes[1]])
-    for k in range(grid.weights.shape[1]):
+    num_maps, num_inputs = len(grid.budgets) * len(grid.dimensions), len(grid.positions)
+    for k in range(num_maps):
         share = _find_share(budget, dimension, k, grid)
         if share > 0.0:
+            first = (owner * num_maps + k) * len(residuals) * num_inputs
             for control in range(len(residuals)):
-                total = grid.weights[owner, k, control, 0]
-                for entry in range(1, len(grid.positions)):
-                    total += grid.weights[owner, k, control, entry] * features[grid.positions[entry]]
+                at = first + control * num_inputs
+                total = grid.weights[at]
+                for entry in range(1, num_inputs):
+                    total += grid.weights[at + entry] * features[grid.positions[entry]]
                 residuals[control] += share * total
     for control in range(len(residuals)):
         residuals[control] = math.tanh(residuals[control])

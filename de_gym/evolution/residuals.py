@@ -94,9 +94,9 @@ def follow_rule_in_run(run: Run, residual: FloatArray, parameter: Run) -> None:
     parameter.crossover_spread = 0.05 * math.exp(2.5 * residual[5])
     parameter.pbest_weight = math.exp(0.6 * residual[6])
     parameter.size_factor = math.exp(1.2 * residual[7])
-    parameter.eigenvector_probability = max(0.0, residual[8])
-    parameter.triple_probability = max(0.0, residual[9])
-    parameter.noise_probability = max(0.0, residual[10])
-    parameter.sparse_probability = max(0.0, residual[11])
-    parameter.midpoint_probability = max(0.0, residual[12])
-    parameter.in_place_probability = max(0.0, residual[13])
+    parameter.eigenvector_probability = residual[8] if residual[8] > 0.0 else 0.0
+    parameter.triple_probability = residual[9] if residual[9] > 0.0 else 0.0
+    parameter.noise_probability = residual[10] if residual[10] > 0.0 else 0.0
+    parameter.sparse_probability = residual[11] if residual[11] > 0.0 else 0.0
+    parameter.midpoint_probability = residual[12] if residual[12] > 0.0 else 0.0
+    parameter.in_place_probability = residual[13] if residual[13] > 0.0 else 0.0

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.chances import find_base, uniform_at
 from de_gym.machine.compiling import inlined
-from de_gym.machine.lanes import WIDTH, pointer_to
-from de_gym.machine.streams import NUM_STREAMS, KeyArray, whole_turns
+from de_gym.machine.lanes import WIDTH, as_integers, as_words, in_line, moved
+from de_gym.machine.principal_axes import turning_size
+from de_gym.machine.streams import NUM_STREAMS, whole_turns
+from de_gym.machine.top_and_front import LARGEST_WITH_AXES
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from de_gym.machine.lanes import Pointer
 
 # Sections of the uniforms, each as long as all trials, rounded up to whole lanes; those of the crossover follow them.
@@ -32,40 +33,24 @@ REDRAW_RANK, REDRAW_FACTOR, USE_SPARSE, USE_TRIPLE, TRIPLE_FACTOR = range(5)
 USE_AXES, USE_NOISE, NOISE, USE_MIDPOINT, FRESH, USE_IN_PLACE = range(5, 11)
 
 
-class BreedingSpace(NamedTuple):
+class SpacePlaces(NamedTuple):
     """Memory for one run's trials, used again for every run; P is their number rounded up to whole lanes.
 
     Attributes:
-        states: States of the random streams.
         uniforms: Random numbers, sections of P and then D per trial.
         numbers: Sections of P, named above.
         rows: Where parent, p-best, r1 and r2 of each trial begin within ``positions``, sections of P.
+        states: States of the random streams.
         move: A move and its part along some axes, D numbers each.
+        turning: What turning the axes needs.
     """
 
-    states: KeyArray
-    uniforms: FloatArray
-    numbers: FloatArray
-    rows: IntArray
-    move: FloatArray
-
-
-class SpacePlaces(NamedTuple):
-    """Where the arrays of a ``BreedingSpace`` begin.
-
-    Attributes:
-        states: See there, like the others.
-        uniforms: See there.
-        numbers: See there.
-        rows: See there.
-        move: See there.
-    """
-
-    states: Pointer[np.uint64]
     uniforms: Pointer[float]
     numbers: Pointer[float]
     rows: Pointer[int]
+    states: Pointer[np.uint64]
     move: Pointer[float]
+    turning: Pointer[float]
 
 
 class BreedingPlaces(NamedTuple):
@@ -105,23 +90,23 @@ class BreedingPlaces(NamedTuple):
 
 
 @inlined
-def make_breeding_space(max_trials: int, dimension: int) -> BreedingSpace:
-    """Return memory for at most ``max_trials`` trials of a run."""
-    padded = pad(max_trials)
-    return BreedingSpace(
-        np.empty(4 * NUM_STREAMS, np.uint64),
-        np.empty(num_uniforms(max_trials, dimension)),
-        np.empty(NUM_NUMBERS * padded),
-        np.empty(NUM_ROWS * padded, np.int64),
-        np.empty(2 * dimension),
-    )
+def space_size(max_trials: int, capacity: int, dimension: int) -> int:
+    """Return how many numbers ``locate_space`` needs for runs of so many trials and individuals at most."""
+    # One line more, because the first one may begin before the memory does.
+    size = num_uniforms(max_trials, dimension) + (NUM_NUMBERS + NUM_ROWS) * pad(max_trials)
+    size += 4 * NUM_STREAMS + 2 * dimension + WIDTH
+    return size + (turning_size((capacity + 1) // 2, dimension) if dimension <= LARGEST_WITH_AXES else 0)
 
 
 @inlined
-def locate_space(space: BreedingSpace) -> SpacePlaces:
-    """Return where the arrays begin; whoever holds them keeps them alive."""
-    states, move = pointer_to(space.states), pointer_to(space.move)
-    return SpacePlaces(states, pointer_to(space.uniforms), pointer_to(space.numbers), pointer_to(space.rows), move)
+def locate_space(memory: Pointer[float], max_trials: int, dimension: int) -> SpacePlaces:
+    """Return where everything begins within ``space_size`` numbers; whoever holds them keeps them alive."""
+    padded, uniforms = pad(max_trials), in_line(memory)
+    numbers = moved(uniforms, num_uniforms(max_trials, dimension))
+    rows = moved(numbers, NUM_NUMBERS * padded)
+    states = moved(rows, NUM_ROWS * padded)
+    move = moved(states, 4 * NUM_STREAMS)
+    return SpacePlaces(uniforms, numbers, as_integers(rows), as_words(states), move, moved(move, 2 * dimension))
 
 
 @inlined

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from de_gym.machine.compiling import inlined, shared
-from de_gym.machine.lanes import stay_apart
+from de_gym.machine.lanes import larger_of, smaller_of, stay_apart
 from de_gym.machine.streams import split_mix
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -57,7 +57,7 @@ def redraw_normal(base: np.uint64, index: int, mean: float, spread: float) -> fl
         number = mean + spread * normal_at(base, index * MAX_REDRAWS + attempt)
         if 0.0 <= number <= 1.0:
             return number
-    return min(max(mean, 0.0), 1.0)
+    return smaller_of(larger_of(mean, 0.0), 1.0)
 
 
 @shared
@@ -67,5 +67,5 @@ def redraw_cauchy(base: np.uint64, index: int, mean: float, spread: float) -> fl
     for attempt in range(MAX_REDRAWS):
         number = mean + spread * cauchy_at(base, index * MAX_REDRAWS + attempt)
         if number > 0.0:
-            return min(number, 1.0)
+            return smaller_of(number, 1.0)
     return mean

@@ -68,11 +68,16 @@ def compiled(function: Kernel) -> Kernel:
 
     No fast-math: every result is the same IEEE arithmetic whatever the batch it was computed in.
     """
+    options = dict(_OPTIONS)
+    if _KNOWS_INSIDE:
+        from de_gym.machine.inside_numba import KernelCompiler
+
+        options["pipeline_class"] = KernelCompiler
     try:
-        dispatcher: Any = njit(cache=True, **_OPTIONS)(function)
+        dispatcher: Any = njit(cache=True, **options)(function)
     except RuntimeError:
         # Neither the package's folder nor the user's cache can be written: every process compiles for itself.
-        return cast(Kernel, njit(**_OPTIONS)(function))
+        return cast(Kernel, njit(**options)(function))
     if _KNOWS_INSIDE:
         from de_gym.machine.inside_numba import load_without_compiler
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from de_gym.arrays import FloatArray
 from de_gym.machine.breeding_places import (
     ANGLE,
     BEST,
@@ -56,11 +55,14 @@ from de_gym.machine.lanes import (
     WIDTH,
     absolute,
     choose,
+    larger_of,
     load,
     round_down,
+    smaller_of,
     square_root,
     stay_apart,
     store,
+    whole_of,
 )
 from de_gym.machine.picks import pick_index
 from de_gym.machine.principal_axes import turn_axes
@@ -77,7 +79,6 @@ from de_gym.machine.top_and_front import (
     Run,
     RunPlaces,
     TrialPlaces,
-    TwoPopulations,
 )
 
 if TYPE_CHECKING:
@@ -140,15 +141,16 @@ def breed_run(
 
 
 @shared
-def turn_axes_in_time(index: int, state: TwoPopulations, lower: FloatArray, upper: FloatArray) -> None:
+def turn_axes_in_time(
+    run: Run, home: RunPlaces, low: Pointer[float], high: Pointer[float], memory: Pointer[float]
+) -> None:
     """Turn the axes of a run towards those of the better half of top, when that is due."""
     stay_apart()
-    run, dimension = state.runs[index], lower.shape[1]
-    period = _EVALUATIONS_PER_TURN * dimension**2
+    dimension = home.dimension
+    period = _EVALUATIONS_PER_TURN * dimension * dimension
     is_due = run.basis_evaluations < 0 or run.evaluations - run.basis_evaluations >= period
     if dimension <= LARGEST_WITH_AXES and is_due:
-        rows = state.rows[index, TOP, : (run.size + 1) // 2]
-        turn_axes(state.basis[index], state.positions[index, TOP], rows, lower[index], upper[index])
+        turn_axes(home.axes, home.top, home.top_rows, (run.size + 1) // 2, dimension, low, high, memory)
         run.basis_evaluations = run.evaluations
 
 
@@ -220,16 +222,16 @@ def _pick_individuals(run: Run, parameter: Run, home: RunPlaces, targets: Pointe
     front_start = (FRONT - TOP) * home.capacity * dimension
     triple_probability, certain = parameter.triple_probability, NUM_SECTIONS * padded
     for i in range(places.num_trials):
-        target, pbest = int(numbers[TARGET_RANK * padded + i]), int(numbers[PBEST_RANK * padded + i])
+        target, pbest = whole_of(numbers[TARGET_RANK * padded + i]), whole_of(numbers[PBEST_RANK * padded + i])
         is_triple = happens(triple_probability, USE_TRIPLE, i, places)
         if is_triple:
             pbest = _pick_pbest_of_triple(i, target, run, places)
-        r1 = ranking[int(numbers[FRONT_RANK * padded + i])]
+        r1 = ranking[whole_of(numbers[FRONT_RANK * padded + i])]
         if r1 == pbest:
             r1 = _redraw_rank(i, pbest, ranking, size, parameter.rank_pressure, places)
-        r2 = int(numbers[OTHER_RANK * padded + i])
-        r2 += r2 >= min(pbest, r1)
-        r2 += r2 >= max(pbest, r1)
+        r2 = whole_of(numbers[OTHER_RANK * padded + i])
+        r2 += r2 >= smaller_of(pbest, r1)
+        r2 += r2 >= larger_of(pbest, r1)
         targets[i] = target
         parent, plus = home.front_rows[target] * dimension, home.front_rows[r1] * dimension
         best, minus = home.top_rows[pbest] * dimension, home.top_rows[r2] * dimension
@@ -244,7 +246,7 @@ def _pick_individuals(run: Run, parameter: Run, home: RunPlaces, targets: Pointe
         elif factor < 0.0 or factor > 1.0:
             base, spread = find_base(places.key, places.stream, REDRAW_FACTOR), parameter.scale_factor_spread
             _store_factor(i, redraw_normal(base, i, parameter.mean_scale_factor, spread), parameter, places)
-        places.uniforms[certain + i * dimension + int(numbers[CERTAIN * padded + i])] = _ALWAYS
+        places.uniforms[certain + i * dimension + whole_of(numbers[CERTAIN * padded + i])] = _ALWAYS
 
 
 @inlined
@@ -272,7 +274,7 @@ def _pick_pbest_of_triple(i: int, target: int, run: Run, places: BreedingPlaces)
 @inlined
 def _count_pbest(size: int, share: float) -> int:
     """Return how many ranks of top count as p-best: at least two, so that one remains beside the target's."""
-    return min(max(2, int(size * share)), size)
+    return smaller_of(larger_of(2, whole_of(size * share)), size)
 
 
 @shared
@@ -283,7 +285,8 @@ def _redraw_rank(i: int, pbest: int, ranking: Pointer[int], size: int, pressure:
     rank = 0
     for attempt in range(MAX_REDRAWS):
         position = i * MAX_REDRAWS + attempt
-        rank = min(int(-size / pressure * math.log(1.0 - mass * uniform_at(base, position))), size - 1)
+        rank = whole_of(-size / pressure * math.log(1.0 - mass * uniform_at(base, position)))
+        rank = smaller_of(rank, size - 1)
         if ranking[rank] != pbest:
             return ranking[rank]
     return ranking[(rank + 1) % size]

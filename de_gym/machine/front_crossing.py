@@ -32,6 +32,7 @@ from de_gym.machine.lanes import (
     count_true,
     load_wide,
     moved,
+    smaller_of,
     stay_apart,
     store_from,
 )
@@ -116,7 +117,7 @@ def _cross_wide(i: int, drawn: int, places: BreedingPlaces) -> tuple[int, bool]:
     num_crossed, num_outside = 0, 0
     for first in range(0, dimension, WIDTH):
         # The last block overlaps the one before, so that nothing behind the row is touched.
-        k = min(first, dimension - WIDTH)
+        k = smaller_of(first, dimension - WIDTH)
         current, leading = load_wide(numbers, parent + k), load_wide(numbers, best + k)
         added, taken = load_wide(numbers, plus + k), load_wide(numbers, minus + k)
         donor = move_to_pbest(current, leading, added, taken, weight, factor)

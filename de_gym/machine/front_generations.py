@@ -6,32 +6,35 @@ every part of its generation, would cost as much as breeding.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
-from de_gym.machine.breeding_places import BreedingSpace, locate_space, make_breeding_space
-from de_gym.machine.compiling import compiled, shared
+from de_gym.machine.breeding_places import SpacePlaces, locate_space, space_size
+from de_gym.machine.compiling import compiled, inlined, shared
 from de_gym.machine.front_breeding import breed_run, turn_axes_in_time
 from de_gym.machine.front_selection import select_run
 from de_gym.machine.kernel import evaluate_programs
-from de_gym.machine.lanes import moved, pointer_to
+from de_gym.machine.lanes import as_integers, larger_of, moved, pointer_to
 from de_gym.machine.run_features import FEATURES, observe_run
 from de_gym.machine.top_and_front import (
     PARTS_PER_GENERATION,
     RunArray,
+    StatePlaces,
+    TrialPlaces,
     Trials,
     TwoPopulations,
-    find_starts,
     locate_run,
     locate_state,
     locate_trials,
-    make_trials,
     num_trials,
     trials_from,
     write_starts,
 )
+
+if TYPE_CHECKING:
+    from de_gym.machine.lanes import Pointer
 
 # Runs are advanced together while a part of their generations has no more trials than this: they stay in the
 # processor's caches from breeding to selection, and those of one problem share the lanes of the evaluation.
@@ -58,12 +61,29 @@ class Problems(NamedTuple):
     data: FloatArray
 
 
+class Box(NamedTuple):
+    """Where the bounds of R runs begin.
+
+    Attributes:
+        low: Lower bounds, shape (R, D).
+        high: Upper bounds, shape (R, D).
+    """
+
+    low: Pointer[float]
+    high: Pointer[float]
+
+
+@inlined
+def _locate_box(lower: FloatArray, upper: FloatArray) -> Box:
+    return Box(pointer_to(lower), pointer_to(upper))
+
+
 @shared
 def _find_largest(starts: IntArray) -> int:
     """Return the number of trials of the run that has most."""
     largest = 0
     for index in range(len(starts) - 1):
-        largest = max(largest, starts[index + 1] - starts[index])
+        largest = larger_of(largest, starts[index + 1] - starts[index])
     return largest
 
 
@@ -72,46 +92,47 @@ def breed_runs(
     state: TwoPopulations, parameters: RunArray, lower: FloatArray, upper: FloatArray, trials: Trials
 ) -> None:
     """Write the next trials of R runs, as many as their ``starts`` say."""
-    space = make_breeding_space(_find_largest(trials.starts), lower.shape[1])
-    _breed(0, state, parameters, lower, upper, trials, space)
+    largest, places, dimension = _find_largest(trials.starts), locate_state(state), lower.shape[1]
+    memory = np.empty(space_size(largest, places.capacity, dimension))
+    space = locate_space(pointer_to(memory), largest, dimension)
+    _breed(0, state.runs, parameters, trials.starts, places, _locate_box(lower, upper), locate_trials(trials), space)
 
 
 @shared
 def _breed(
     first: int,
-    state: TwoPopulations,
+    runs: RunArray,
     parameters: RunArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    trials: Trials,
-    space: BreedingSpace,
+    starts: IntArray,
+    state: StatePlaces,
+    box: Box,
+    trials: TrialPlaces,
+    space: SpacePlaces,
 ) -> None:
     """Write the trials of the runs from ``first`` on."""
-    everything, places, memory = locate_state(state), locate_trials(trials), locate_space(space)
-    runs, starts, dimension = state.runs, trials.starts, lower.shape[1]
-    low, high = pointer_to(lower), pointer_to(upper)
+    dimension = state.dimension
     for index in range(first, first + len(starts) - 1):
         begin, count = starts[index - first], starts[index - first + 1] - starts[index - first]
         if count == 0:
             continue
+        low, high = moved(box.low, index * dimension), moved(box.high, index * dimension)
+        home, run = locate_run(index, state), runs[index]
         if parameters[index].eigenvector_probability > 0.0:
-            turn_axes_in_time(index, state, lower, upper)
-        at, own = index * dimension, trials_from(begin, dimension, places)
-        home = locate_run(index, everything)
-        breed_run(runs[index], parameters[index], count, home, moved(low, at), moved(high, at), own, memory)
+            turn_axes_in_time(run, home, low, high, space.turning)
+        breed_run(run, parameters[index], count, home, low, high, trials_from(begin, dimension, trials), space)
 
 
 @shared
-def _can_be_next(runs: RunArray, trials: Trials) -> bool:
+def _can_be_next(runs: RunArray, starts: IntArray, targets: IntArray) -> bool:
     """Return whether the trials can be the next ones of these runs, so that selection stays within its arrays."""
-    if trials.starts[0] != 0 or trials.starts[-1] != len(trials.points):
+    if starts[0] != 0 or starts[len(runs)] != len(targets):
         return False
     for index in range(len(runs)):
-        run, first, end = runs[index], trials.starts[index], trials.starts[index + 1]
+        run, first, end = runs[index], starts[index], starts[index + 1]
         if first > end or end - first > num_trials(run):
             return False
         for trial in range(first, end):
-            if not 0 <= trials.targets[trial] < run.size:
+            if not 0 <= targets[trial] < run.size:
                 return False
     return True
 
@@ -119,80 +140,74 @@ def _can_be_next(runs: RunArray, trials: Trials) -> bool:
 @compiled
 def select_runs(state: TwoPopulations, parameters: RunArray, trials: Trials, values: FloatArray) -> bool:
     """Let trials compete and return True, or do nothing where they are not the next ones of these runs."""
-    if not _can_be_next(state.runs, trials):
+    if not _can_be_next(state.runs, trials.starts, trials.targets):
         return False
-    capacity = state.positions.shape[2]
-    _select(0, state, parameters, trials, values, np.empty(2 * capacity, np.int64), np.empty(capacity))
+    places = locate_state(state)
+    memory = np.empty(3 * places.capacity)
+    offered, space = pointer_to(values), pointer_to(memory)
+    _select(0, state.runs, parameters, trials.starts, places, locate_trials(trials), offered, space)
     return True
 
 
 @shared
 def _select(
     first: int,
-    state: TwoPopulations,
+    runs: RunArray,
     parameters: RunArray,
-    trials: Trials,
-    values: FloatArray,
-    integers: IntArray,
-    numbers: FloatArray,
+    starts: IntArray,
+    state: StatePlaces,
+    trials: TrialPlaces,
+    values: Pointer[float],
+    memory: Pointer[float],
 ) -> None:
-    """Let the trials of the runs from ``first`` on compete, with memory to work in."""
-    everything, places, offered = locate_state(state), locate_trials(trials), pointer_to(values)
-    runs, starts, dimension = state.runs, trials.starts, trials.points.shape[1]
-    indices, floats = pointer_to(integers), pointer_to(numbers)
+    """Let the trials of the runs from ``first`` on compete, with memory to work in: three numbers an individual."""
+    integers, numbers = as_integers(moved(memory, state.capacity)), memory
     for index in range(first, first + len(starts) - 1):
         begin, count = starts[index - first], starts[index - first + 1] - starts[index - first]
         if count > 0:
-            own, home = trials_from(begin, dimension, places), locate_run(index, everything)
-            select_run(runs[index], parameters[index], count, home, own, moved(offered, begin), indices, floats)
+            own, home = trials_from(begin, state.dimension, trials), locate_run(index, state)
+            select_run(runs[index], parameters[index], count, home, own, moved(values, begin), integers, numbers)
 
 
 @compiled
 def observe_runs(state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array) -> None:
     """Write the features (R, K) of all runs, given bounds (R, D)."""
-    _observe(0, len(state.runs), state, lower, upper, features)
+    _observe(0, len(state.runs), state.runs, locate_state(state), _locate_box(lower, upper), pointer_to(features))
 
 
 @shared
-def _observe(
-    first: int, end: int, state: TwoPopulations, lower: FloatArray, upper: FloatArray, features: Float32Array
-) -> None:
+def _observe(first: int, end: int, runs: RunArray, state: StatePlaces, box: Box, features: Pointer[np.float32]) -> None:
     """Write the features of the runs from ``first`` up to ``end``."""
-    everything, runs, dimension = locate_state(state), state.runs, lower.shape[1]
-    low, high, written = pointer_to(lower), pointer_to(upper), pointer_to(features)
     for index in range(first, end):
-        home, at = locate_run(index, everything), index * dimension
-        observe_run(runs[index], home, moved(low, at), moved(high, at), moved(written, index * _NUM_FEATURES))
-
-
-@shared
-def _take_memory(memory: Trials, starts: IntArray) -> Trials:
-    """Return trials that are written into the first part of ``memory``."""
-    return Trials(memory.points, starts, memory.targets, memory.rates, memory.ways)
+        low, high = moved(box.low, index * state.dimension), moved(box.high, index * state.dimension)
+        observe_run(runs[index], locate_run(index, state), low, high, moved(features, index * _NUM_FEATURES))
 
 
 @compiled
 def advance_runs(state: TwoPopulations, parameters: RunArray, problems: Problems, features: Float32Array) -> None:
     """Do a whole generation of R runs, and write their features (R, K)."""
     num_runs, dimension = problems.lower.shape
-    capacity, all_starts = state.positions.shape[2], find_starts(state.runs, True)
-    largest = _find_largest(all_starts)
-    space, starts = make_breeding_space(largest, dimension), np.empty(num_runs + 1, np.int64)
-    memory = make_trials(np.array([0, _TRIALS_AT_ONCE + largest]), dimension)
-    values, integers, numbers = np.empty(len(memory.points)), np.empty(2 * capacity, np.int64), np.empty(capacity)
+    all_starts, starts = np.empty(num_runs + 1, np.int64), np.empty(num_runs + 1, np.int64)
+    write_starts(state.runs, 0, num_runs, True, all_starts)
+    largest, places, box = _find_largest(all_starts), locate_state(state), _locate_box(problems.lower, problems.upper)
+    memory = np.empty(space_size(largest, places.capacity, dimension))
+    space = locate_space(pointer_to(memory), largest, dimension)
+    selecting, seen = np.empty(3 * places.capacity), pointer_to(features)
     # With three axes, because the kernel is compiled anew for each number of them.
-    points, fitness = memory.points.reshape(1, -1, dimension), values.reshape(1, -1)
-    lower, upper, entries, instructions, data = problems
+    points = np.empty((1, _TRIALS_AT_ONCE + largest, dimension))
+    fitness, rates = np.empty((1, points.shape[1])), np.empty(points.shape[1])
+    targets, ways = np.empty(points.shape[1], np.int64), np.empty(points.shape[1], np.int64)
+    trials = TrialPlaces(pointer_to(points), pointer_to(targets), pointer_to(rates), pointer_to(ways))
     first = 0
     while first < num_runs:
         end = first + 1
         while end < num_runs and all_starts[end + 1] - all_starts[first] <= _TRIALS_AT_ONCE:
             end += 1
-        trials = _take_memory(memory, starts[: end - first + 1])
+        own = starts[: end - first + 1]
         for part in range(PARTS_PER_GENERATION):
-            write_starts(state.runs, first, end, part == 0, trials.starts)
-            _breed(first, state, parameters, lower, upper, trials, space)
-            evaluate_programs(points, trials.starts, entries[first:end], instructions, data, fitness)
-            _select(first, state, parameters, trials, values, integers, numbers)
-        _observe(first, end, state, lower, upper, features)
+            write_starts(state.runs, first, end, part == 0, own)
+            _breed(first, state.runs, parameters, own, places, box, trials, space)
+            evaluate_programs(points, own, problems.entries[first:end], problems.instructions, problems.data, fitness)
+            _select(first, state.runs, parameters, own, places, trials, pointer_to(fitness), pointer_to(selecting))
+        _observe(first, end, state.runs, places, box, seen)
         first = end

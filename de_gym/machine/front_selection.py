@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from de_gym.machine.compiling import inlined, shared
-from de_gym.machine.lanes import choose, moved
+from de_gym.machine.lanes import choose, larger_of, moved, smaller_of, whole_of
 from de_gym.machine.ordering import rank_numbers
 from de_gym.machine.scale_free import average_success_rate
 from de_gym.machine.selection import copy_row
@@ -152,7 +152,7 @@ def _end_generation(
 def _find_largest_gain(num_successes: int, places: RunPlaces) -> float:
     largest = 0.0
     for k in range(num_successes):
-        largest = max(largest, places.gains[k])
+        largest = larger_of(largest, places.gains[k])
     return largest
 
 
@@ -168,7 +168,7 @@ def _remember(slot: int, pool_size: int, places: RunPlaces, kind: int) -> int:
     # Relative to the largest, so that sums of huge gains stay finite.
     largest, num_successes, plain, squared = _find_largest_gain(pool_size, places), 0, 0.0, 0.0
     for k in range(pool_size):
-        if _is_made(int(places.ways[k]), FROM_SPARSE) == (kind == SPARSE):
+        if _is_made(whole_of(places.ways[k]), FROM_SPARSE) == (kind == SPARSE):
             weight = places.gains[k] / largest if largest > 0.0 else 0.0
             num_successes += 1
             plain += weight * places.rates[k]
@@ -213,13 +213,13 @@ def _share_out(run: Run, places: RunPlaces) -> None:
             continue
         gain_with, gain_without = 0.0, 0.0
         for k in range(run.pool_size):
-            if _is_made(int(places.ways[k]), way):
+            if _is_made(whole_of(places.ways[k]), way):
                 gain_with += places.gains[k] / largest / num_with
             elif _might_be_made(way, places.rates[k]):
                 gain_without += places.gains[k] / largest / num_without
         if gain_with + gain_without > 0.0:
             moved = _KEPT_SHARE * run.shares[way] + (1.0 - _KEPT_SHARE) * gain_with / (gain_with + gain_without)
-            run.shares[way] = min(max(moved, _SMALLEST_SHARE), 1.0 - _SMALLEST_SHARE)
+            run.shares[way] = smaller_of(larger_of(moved, _SMALLEST_SHARE), 1.0 - _SMALLEST_SHARE)
 
 
 @inlined

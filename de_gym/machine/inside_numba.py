@@ -19,16 +19,48 @@ from typing import Any, TypeVar, cast
 from numba import config
 from numba._dynfunc import make_function
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler import CompilerBase
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.compiler_machinery import register_pass
+from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.registry import CPUDispatcher
 from numba.core.runtime import rtsys
 from numba.core.sigutils import normalize_signature
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import (
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
 from numba.core.types import unliteral
+from numba.core.untyped_passes import (
+    DeadBranchPrune,
+    FixupArgs,
+    GenericRewrites,
+    IRProcessing,
+    ReconstructSSA,
+    RewriteSemanticConstants,
+    TranslateByteCode,
+)
 
 Function = TypeVar("Function", bound=Callable[..., object])
+
+# What numba does with a function of plain loops. Left out is what serves closures, comprehensions, ``with``, literals
+# and expressions of whole arrays: kernels have none of these, but numba would look for them in every part.
+_STEPS = (
+    TranslateByteCode,
+    FixupArgs,
+    IRProcessing,
+    RewriteSemanticConstants,
+    DeadBranchPrune,
+    GenericRewrites,
+    ReconstructSSA,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+)
 
 
 class _PartLibrary(JITCodeLibrary):
@@ -67,12 +99,22 @@ class _LowerPart(NativeLowering):
         return True
 
 
-class _PartCompiler(CompilerBase):
+class KernelCompiler(CompilerBase):
+    """Numba's compiler with the steps alone that kernels need."""
+
+    _steps: tuple[type, ...] = _STEPS
+
     def define_pipelines(self) -> list[Any]:
-        manager = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        manager.passes = [(_LowerPart if step is NativeLowering else step, what) for step, what in manager.passes]
+        """Return the steps, as numba asks for them."""
+        manager = PassManager("kernel")
+        for step in self._steps:
+            manager.add_pass(step, step.__name__)
         manager.finalize()
         return [manager]
+
+
+class _PartCompiler(KernelCompiler):
+    _steps = tuple(_LowerPart if step is NativeLowering else step for step in _STEPS)
 
 
 class _Part(CPUDispatcher):

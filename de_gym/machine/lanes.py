@@ -25,6 +25,8 @@ WIDTH: Final = 8
 # is computed twice at the end of a row.
 ROW_WIDTH: Final = 4
 
+LINE_BYTES: Final = 64
+
 _FLOATS = ir.VectorType(ir.DoubleType(), WIDTH)
 _BITS = ir.VectorType(ir.IntType(64), WIDTH)
 
@@ -212,6 +214,42 @@ def choose(typing_context: Any, mask: Any, accepted: Any, refused: Any) -> Any:
     return result(mask, accepted, refused), generate
 
 
+def _later_where(symbol: str, one: Any, other: Any) -> Any:
+    """Return what numba needs to know to choose the later of two numbers where it compares so with the first."""
+    kinds = {types.float64 if isinstance(kind, types.Float) else types.int64 for kind in (one, other)}
+    if len(kinds) > 1:
+        raise TypingError(f"Two floats or two integers can be compared, got {one} and {other}.")
+    number = kinds.pop()
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        compare = builder.fcmp_ordered if number is types.float64 else builder.icmp_signed
+        return builder.select(compare(symbol, values[1], values[0]), values[1], values[0])
+
+    return number(number, number), generate
+
+
+@intrinsic
+def smaller_of(typing_context: Any, one: Any, other: Any) -> Any:
+    """Return what Python's ``min`` does; numba would compile that as a function of its own for each kind of number."""
+    return _later_where("<", one, other)
+
+
+@intrinsic
+def larger_of(typing_context: Any, one: Any, other: Any) -> Any:
+    """Return what Python's ``max`` does."""
+    return _later_where(">", one, other)
+
+
+@intrinsic
+def whole_of(typing_context: Any, number: Any) -> Any:
+    """Return what Python's ``int`` does with a float."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.fptosi(values[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate
+
+
 @intrinsic
 def split_exponent(typing_context: Any, lanes: Any) -> Any:
     """Return (m, e) with lane = m * 2**e and m in [sqrt(1/2), sqrt(2)), for positive normal lanes."""
@@ -271,6 +309,37 @@ def pointer_to(typing_context: Any, array: Any) -> Any:
     if array.layout != "C":
         raise TypingError(f"Only contiguous arrays have a plain address, got {array}.")
     return types.CPointer(array.dtype)(array), generate
+
+
+@intrinsic
+def in_line(typing_context: Any, pointer: Any) -> Any:
+    """Return the first address from ``pointer`` on where a line of the processor's cache begins."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        address = builder.ptrtoint(values[0], ir.IntType(64))
+        behind = builder.add(address, ir.Constant(address.type, LINE_BYTES - 1))
+        return builder.inttoptr(builder.and_(behind, ir.Constant(address.type, -LINE_BYTES)), values[0].type)
+
+    return pointer(pointer), generate
+
+
+def _reading_as(number: Any, pointer: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return builder.bitcast(values[0], context.get_value_type(number).as_pointer())
+
+    return types.CPointer(number)(pointer), generate
+
+
+@intrinsic
+def as_integers(typing_context: Any, pointer: Any) -> Any:
+    """Return the same address, of integers."""
+    return _reading_as(types.int64, pointer)
+
+
+@intrinsic
+def as_words(typing_context: Any, pointer: Any) -> Any:
+    """Return the same address, of unsigned integers."""
+    return _reading_as(types.uint64, pointer)
 
 
 @intrinsic

@@ -8,6 +8,7 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.lanes import smaller_of
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
@@ -63,7 +64,7 @@ def rank_numbers(numbers: Numbers, size: int, order: Indices, memory: Indices, r
 def _merge_neighbours(numbers: Numbers, size: int, order: Indices, width: int, merged: Indices) -> None:
     """Write the order after each two neighbouring pieces of ``width``, sorted ones, have become one."""
     for first in range(0, size, 2 * width):
-        middle, end = min(first + width, size), min(first + 2 * width, size)
+        middle, end = smaller_of(first + width, size), smaller_of(first + 2 * width, size)
         left, right = first, middle
         for rank in range(first, end):
             if left < middle and (right == end or not numbers[order[right]] < numbers[order[left]]):

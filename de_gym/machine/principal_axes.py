@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.compiling import inlined, shared
 from de_gym.machine.jacobi import sweep
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
+    from de_gym.machine.ordering import Indices, Numbers
 
 # Any orthonormal basis will do for crossover, and axes move slowly: a few sweeps from the last ones are enough.
 _MAX_SWEEPS = 3
@@ -24,45 +22,73 @@ _NEGLIGIBLE = 1e-6
 
 
 @shared
-def turn_axes(basis: FloatArray, positions: FloatArray, rows: IntArray, lower: FloatArray, upper: FloatArray) -> None:
+def turn_axes(
+    basis: Numbers,
+    positions: Numbers,
+    rows: Indices,
+    count: int,
+    dimension: int,
+    low: Numbers,
+    high: Numbers,
+    memory: Numbers,
+) -> None:
     """Turn the axes (D, D), one per row, towards the principal ones of some individuals, in units of the box.
 
     Args:
         basis: Overwritten; orthonormal before and after.
         positions: Shape (C, D).
-        rows: Rows of the individuals, shape (K,).
-        lower: Lower bounds, shape (D,).
-        upper: Upper bounds, shape (D,).
+        rows: Rows of the individuals.
+        count: Number of individuals K.
+        dimension: Number of coordinates D.
+        low: Lower bounds, shape (D,).
+        high: Upper bounds, shape (D,).
+        memory: To work in, as long as ``turning_size`` says.
     """
-    covariance = _find_covariance(basis, positions, rows, lower, upper)
+    _find_covariance(basis, positions, rows, count, dimension, low, high, memory)
     for _ in range(_MAX_SWEEPS):
-        if not sweep(covariance, basis, _NEGLIGIBLE):
+        if not sweep(memory, basis, dimension, _NEGLIGIBLE):
             return
 
 
 @inlined
+def turning_size(count: int, dimension: int) -> int:
+    """Return how many numbers ``turn_axes`` needs to work in."""
+    return (dimension + count + 2) * dimension
+
+
+@inlined
 def _find_covariance(
-    basis: FloatArray, positions: FloatArray, rows: IntArray, lower: FloatArray, upper: FloatArray
-) -> FloatArray:
-    """Return the covariance of the individuals' coordinates along the axes of the basis, shape (D, D)."""
-    dimension, count = basis.shape[0], len(rows)
-    scaled, along, mean = np.empty(dimension), np.empty((count, dimension)), np.zeros(dimension)
+    basis: Numbers,
+    positions: Numbers,
+    rows: Indices,
+    count: int,
+    dimension: int,
+    low: Numbers,
+    high: Numbers,
+    covariance: Numbers,
+) -> None:
+    """Write the covariance of the individuals' coordinates along the axes of the basis, shape (D, D)."""
+    # Behind it: means, one individual in units of the box, and all individuals along the axes.
+    mean = dimension * dimension
+    scaled, along = mean + dimension, mean + 2 * dimension
+    for entry in range(scaled):
+        covariance[entry] = 0.0
     for k in range(count):
+        row = rows[k] * dimension
         for j in range(dimension):
-            scaled[j] = (positions[rows[k], j] - lower[j]) / (upper[j] - lower[j])
+            covariance[scaled + j] = (positions[row + j] - low[j]) / (high[j] - low[j])
         for axis in range(dimension):
             coordinate = 0.0
             for j in range(dimension):
-                coordinate += basis[axis, j] * scaled[j]
-            along[k, axis] = coordinate
-            mean[axis] += coordinate / count
-    covariance = np.zeros((dimension, dimension))
+                coordinate += basis[axis * dimension + j] * covariance[scaled + j]
+            covariance[along + k * dimension + axis] = coordinate
+            covariance[mean + axis] += coordinate / count
     for k in range(count):
+        row = along + k * dimension
         for axis in range(dimension):
-            offset = along[k, axis] - mean[axis]
+            offset = covariance[row + axis] - covariance[mean + axis]
             for other in range(dimension):
-                covariance[axis, other] += offset * (along[k, other] - mean[other])
-    return covariance
+                covariance[axis * dimension + other] += offset * (covariance[row + other] - covariance[mean + other])
 
 
 @inlined

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from de_gym.machine.compiling import inlined
-from de_gym.machine.lanes import WIDTH, choose, lane_of, load_wide, pointer_to, spread
+from de_gym.machine.lanes import WIDTH, choose, lane_of, larger_of, load_wide, pointer_to, smaller_of, spread
 
 if TYPE_CHECKING:
     from de_gym.arrays import Float32Array, FloatArray
@@ -47,7 +47,7 @@ _TINY = 1e-300
 @inlined
 def write_feature(features: Features, feature: int, value: float) -> None:
     """Write one of a run's features (K,), clipped to the largest number."""
-    features[feature] = np.float32(min(max(value, -LARGEST_FEATURE), LARGEST_FEATURE))
+    features[feature] = np.float32(smaller_of(larger_of(value, -LARGEST_FEATURE), LARGEST_FEATURE))
 
 
 @inlined
@@ -55,7 +55,7 @@ def log_ratio(number: float, other: float) -> float:
     """Return log10 of the ratio of two numbers that are not negative; 0 where neither says anything."""
     if not (math.isfinite(number) and math.isfinite(other)):
         return 0.0
-    return math.log10(max(number, _TINY)) - math.log10(max(other, _TINY))
+    return math.log10(larger_of(number, _TINY)) - math.log10(larger_of(other, _TINY))
 
 
 @inlined
@@ -114,7 +114,7 @@ def measure_diversity(
     total, num_blocks = 0.0, -(-dimension // WIDTH) if dimension >= WIDTH else 0
     for block in range(num_blocks):
         # The last block overlaps the one before, so that nothing behind the row is touched.
-        first = min(block * WIDTH, dimension - WIDTH)
+        first = smaller_of(block * WIDTH, dimension - WIDTH)
         origin = load_wide(points, rows[0] * dimension + first)
         sums, squares = spread(0.0), spread(0.0)
         for slot in range(size):
@@ -132,8 +132,9 @@ def measure_diversity(
             difference = points[rows[slot] * dimension + j] - origin_of_one
             sum_of_one += difference
             square_of_one += difference * difference
-        variance_of_one = max(square_of_one / size - (sum_of_one / size) ** 2, 0.0)
-        total += variance_of_one / (high[j] - low[j]) ** 2
+        mean_of_one, width_of_one = sum_of_one / size, high[j] - low[j]
+        variance_of_one = larger_of(square_of_one / size - mean_of_one * mean_of_one, 0.0)
+        total += variance_of_one / (width_of_one * width_of_one)
     return math.sqrt(total / dimension)
 
 

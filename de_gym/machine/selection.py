@@ -8,7 +8,7 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray, RunArray
 from de_gym.machine.compiling import compiled, inlined
-from de_gym.machine.lanes import ROW_WIDTH, load_from, pointer_to, store_from
+from de_gym.machine.lanes import ROW_WIDTH, load_from, pointer_to, smaller_of, store_from
 from de_gym.machine.ordering import INSERTION_LIMIT, is_better, is_not_worse, rank_by_fitness
 from de_gym.machine.streams import later_uniform
 
@@ -97,5 +97,5 @@ def copy_row(source: Pointer[float], source_start: int, target: Pointer[float], 
         for j in range(length):
             target[target_start + j] = source[source_start + j]
     for block in range(0, length if length >= ROW_WIDTH else 0, ROW_WIDTH):
-        j = min(block, length - ROW_WIDTH)
+        j = smaller_of(block, length - ROW_WIDTH)
         store_from(target, target_start + j, load_from(source, source_start + j))

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.machine.compiling import compiled, inlined, shared
-from de_gym.machine.lanes import moved, pointer_to
+from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.lanes import larger_of, moved, pointer_to, smaller_of, whole_of
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
@@ -268,10 +268,9 @@ def trials_from(first: int, dimension: int, trials: TrialPlaces) -> TrialPlaces:
     return TrialPlaces(points, moved(trials.targets, first), rates, moved(trials.ways, first))
 
 
-@shared
 def make_trials(starts: IntArray, dimension: int) -> Trials:
     """Return memory for the trials of R runs."""
-    count = starts[-1]
+    count = int(starts[-1])
     points, integers = np.empty((count, dimension)), np.empty((2, count), np.int64)
     return Trials(points, starts, integers[0], np.empty(count), integers[1])
 
@@ -281,11 +280,11 @@ def num_trials(run: Run) -> int:
     """Return how many trials the next part of the run's generation has: 0 once it has reached its target or budget."""
     if run.best_fitness < run.target_fitness:
         return 0
-    part = max(SMALLEST_PART, -(-run.size // PARTS_PER_GENERATION))
-    return int(min(part, run.size - run.num_made, run.max_evaluations - run.evaluations))
+    part: int = larger_of(SMALLEST_PART, -(-run.size // PARTS_PER_GENERATION))
+    part = smaller_of(part, smaller_of(run.size - run.num_made, run.max_evaluations - run.evaluations))
+    return part
 
 
-@compiled
 def find_starts(runs: RunArray, begins: bool) -> IntArray:
     """Return ``starts`` of the trials that each run makes next, shape (R + 1,).
 
@@ -293,9 +292,14 @@ def find_starts(runs: RunArray, begins: bool) -> IntArray:
         runs: Dtype ``RUN``, shape (R,).
         begins: Whether runs begin a generation; otherwise only those make trials that are in the middle of one.
     """
-    starts = np.zeros(len(runs) + 1, np.int64)
-    write_starts(runs, 0, len(runs), begins, starts)
+    starts = np.empty(len(runs) + 1, np.int64)
+    _write_all_starts(runs, begins, starts)
     return starts
+
+
+@compiled
+def _write_all_starts(runs: RunArray, begins: bool, starts: IntArray) -> None:
+    write_starts(runs, 0, len(runs), begins, starts)
 
 
 @inlined
@@ -310,6 +314,7 @@ def write_starts(runs: RunArray, first: int, end: int, begins: bool, starts: Int
 @inlined
 def plan_size(run: Run, factor: float) -> int:
     """Return the size of both populations after the generation: linear in evaluations, stretched, never growing."""
-    linear = int((SMALLEST_SIZE - run.initial_size) / run.max_evaluations * run.evaluations + run.initial_size)
-    stretched = int(SMALLEST_SIZE + (linear - SMALLEST_SIZE) * factor)
-    return int(min(run.size, max(SMALLEST_SIZE, stretched)))
+    linear = whole_of((SMALLEST_SIZE - run.initial_size) / run.max_evaluations * run.evaluations + run.initial_size)
+    stretched = whole_of(SMALLEST_SIZE + (linear - SMALLEST_SIZE) * factor)
+    planned: int = smaller_of(run.size, larger_of(SMALLEST_SIZE, stretched))
+    return planned
