@@ -23,7 +23,7 @@ function makeScale({ domain: [low, high], log = false }, [from, to], space = 60)
   const scale = (value) => from + ((to - from) * (place(value) - first)) / (last - first || 1);
   const count = Math.max(2, Math.floor(Math.abs(to - from) / space));
   const span = last - first || 1;
-  const steps = log ? [1, 2, 3, 4, 5, 6, 8, 10, 20] : [0.05, 0.1, 0.2, 0.25, 0.5, 1];
+  const steps = log ? [1, 2, 3, 4, 5, 6, 8, 10, 20] : [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1];
   const step = steps.find((size) => span / size <= count) ?? steps[steps.length - 1];
   scale.ticks = [];
   for (let tick = Math.ceil(first / step - 1e-9) * step; tick <= last + 1e-9; tick += step)

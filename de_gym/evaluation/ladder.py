@@ -134,6 +134,5 @@ def _cell(rung: Rung | None) -> Cell:
     if rung is None:
         return Cell("")
     low, high = rung.interval
-    return Cell(
-        f"{rung.score:.2f}", rung.score, strong=rung.place == "1", note=f"{interval_text(low, high)}; {rung.place}"
-    )
+    note = f"{interval_text(low, high)};\u00a0{rung.place}"  # a bracket is never broken into two lines
+    return Cell(f"{rung.score:.2f}", rung.score, strong=rung.place == "1", note=note)

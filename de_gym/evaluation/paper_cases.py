@@ -26,15 +26,16 @@ CASES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "cec2013-30d": (
         ("lde-n100-cell2000", ""),
-        ("lde-n100-cell3000", ""),
+        ("lde-n100-cell3000", "quick-30d"),
         ("lde-n100-cell3500", ""),
         ("lde-n150-cell3000", ""),
         ("lde-n200-cell1500", ""),
     ),
+    "cec2013-10d-50g": (("lde", "paper-10d"), ("lde", "script-10d")),
     "cec2017-10d": (("lde", "paper-10d"), ("lde", "quick-10d-untrained")),
     "cec2017-30d": (("lde", "quick-30d"),),
 }
-"""Columns of the paper by table, each with the stored method that repeats it, or nothing where it was not run."""
+"""Columns of the paper by table, each with the stored method that repeats it or comes nearest to it, or nothing."""
 
 
 def cases_table(protocol: Protocol) -> Table:

@@ -104,6 +104,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "scores-30": lambda: _scores_section(30),
     "seeds": lambda: to_markdown(seeds_table([PROTOCOLS[name] for name in SCORE_TABLES[10]])),
     "cells-10": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec13-10d"])),
+    "lde-50-generations": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec13-10d-T"])),
     "cells-30": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec13-30d"])),
     "lde-10": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec17-10d"])),
     "lde-30": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec17-30d"])),
@@ -156,17 +157,17 @@ def _scores(protocols: Sequence[Protocol]) -> list[str]:
     # A single row is no study.
     parts = [to_markdown(content) for content in tables if len(content.rows) > 1]
     for protocol in protocols:
-        if protocol.suite == "cec2017" or len(protocols) == 1:
-            learned = _main_controller(protocol).name
-            parts.append(f"The algorithms beside `{learned}`, {title(protocol)}:")
-            parts.append(to_markdown(algorithms_table(protocol, learned)))
+        learned = _main_controller(protocol).name
+        parts.append(f"The algorithms beside `{learned}`, {title(protocol)}:")
+        parts.append(to_markdown(algorithms_table(protocol, learned)))
     return parts
 
 
 def _main_controller(protocol: Protocol) -> MethodResults:
     """Return the recurrent controller made for the protocol's length of run, or the first where it is not stored."""
     controllers = stored_methods(protocol)[1]
-    chosen = MAIN_CONTROLLERS[protocol.dimension, protocol.budget < 1000 * protocol.dimension]
+    short = protocol.max_generations is not None or protocol.budget < 1000 * protocol.dimension
+    chosen = MAIN_CONTROLLERS[protocol.dimension, short]
     return next((method for method in controllers if method.name == chosen), controllers[0])
 
 

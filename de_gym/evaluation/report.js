@@ -68,7 +68,7 @@ function drawRuntimes() {
   const all = series.flatMap((one) => one.points);
   const axes = {
     x: { domain: domainOf(all.map(([count]) => count)), log: true, title: "evaluations / dimension" },
-    y: { domain: [0, Math.min(1, 1.1 * Math.max(0.1, ...all.map(([, share]) => share)))], title: "share reached" },
+    y: { domain: [0, Math.min(1, 1.1 * Math.max(0.01, ...all.map(([, share]) => share)))], title: "share reached" },
   };
   lineChart(byId("runtimes"), series, axes, { stepped: true, height: 360 });
 }

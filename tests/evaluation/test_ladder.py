@@ -46,7 +46,7 @@ def test_scores_count_who_is_better_and_ties_share_a_place(ladders):
 
 def test_a_shared_first_place_is_not_emphasised(ladders):
     cells = {row[0].text: row[1] for row in ladder_table(ladders).rows}
-    assert cells["jSO"].note == "0.00\u20110.00; 1="
+    assert cells["jSO"].note == "0.00\u20110.00;\u00a01="
     assert not any(cell.strong for cell in cells.values())
 
 
