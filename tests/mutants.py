@@ -464,8 +464,17 @@ def is_noticed(mutant: Mutant, copy: Path) -> bool:
     return not passes((mutant.tests,), copy)
 
 
+def verdict(mutant: Mutant, whole: Path) -> str:
+    """Return whether the tests notice a mutant, or do not come to an end with it."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            return "noticed" if is_noticed(mutant, copy_repository(whole, folder)) else "ALIVE"
+        except subprocess.TimeoutExpired:
+            return "ENDLESS"
+
+
 def passes(tests: Sequence[str], copy: Path) -> bool:
-    """Return whether tests pass in a copy, and in time; that there are none of these names is an error."""
+    """Return whether tests pass in a copy; that there are none of these names or that they do not end is an error."""
     nodes = [f"tests/{test}" for test in dict.fromkeys(tests)]
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *nodes]
     environment = os.environ | {"PYTHONPATH": str(copy)}
@@ -476,8 +485,6 @@ def passes(tests: Sequence[str], copy: Path) -> bool:
         )
         try:
             code = tests_under_way.wait(MAX_SECONDS * len(nodes))
-        except subprocess.TimeoutExpired:
-            return False
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(tests_under_way.pid, signal.SIGKILL)
@@ -504,9 +511,8 @@ def main() -> None:
         if not passes([mutant.tests for mutant in chosen], copy_repository(ROOT, whole)):
             raise ValueError("The tests must pass before a line is broken.")
         for number, mutant in enumerate(chosen, first):
-            with tempfile.TemporaryDirectory() as folder:
-                verdict = "noticed" if is_noticed(mutant, copy_repository(Path(whole), folder)) else "ALIVE"
-            print(f"{number:2d} {verdict} {mutant.file}: {mutant.old!r} -> {mutant.new!r}", flush=True)
+            found = verdict(mutant, Path(whole))
+            print(f"{number:2d} {found} {mutant.file}: {mutant.old!r} -> {mutant.new!r}", flush=True)
 
 
 if __name__ == "__main__":
