@@ -160,6 +160,8 @@ def tell(**told):
         (lambda: Problem.from_function(sum, -1e308, 1e308, dimension=2), "width of every bound"),
         (lambda: minimize(sum, BOX, method="jso", controller="long-10d"), "`controller` goes with method 'learned'"),
         (lambda: make_task({"problems": [PROBLEM], "suite": "cec2017"}), "`problems` take the place of a suite"),
+        (lambda: make_task({"problems": [PROBLEM], "functions": [1]}), "leave out 'functions'"),
+        (lambda: make_task({"problems": [PROBLEM], "dimension": 2}), "leave out 'dimension'"),
     ],
 )
 def test_a_mistake_is_named_in_one_short_line(call, named):

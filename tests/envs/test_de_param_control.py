@@ -171,6 +171,7 @@ def test_solving_the_function_terminates_with_reward_one():
     results = [env.step(env.action_space.sample()) for _ in range(3)]
     assert [result[1] for result in results] == [0.0, 0.0, 1.0]
     assert [result[2] for result in results] == [False, False, True]
+    assert [result[3] for result in results] == [False, False, False]
     assert sum(calls) == results[-1][4]["evaluations"] == 20
     with pytest.raises(ResetNeeded, match="call `reset` first"):
         env.step(env.action_space.sample())

@@ -103,3 +103,17 @@ def test_controllers_of_other_controls_are_refused():
         )
     with pytest.raises(ValueError, match="A controller of this algorithm has the features"):
         AdaptiveDE(controller=make_controller(0.1))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        # Numpy would spread a single number over all controls.
+        (lambda residuals: residuals[:, :1], rf"Actions must have shape \(1, {len(CONTROLS)}\), got \(1, 1\)"),
+        (lambda residuals: residuals * np.nan, "got NaN"),
+    ],
+)
+def test_residuals_of_an_own_rule_are_checked(change, message):
+    optimizer = AdaptiveJSO(lambda observations: change(np.zeros((len(observations), len(CONTROLS)))))
+    with pytest.raises(ValueError, match=message):
+        run(optimizer, PROBLEM, num_runs=1, max_evaluations=1000)
