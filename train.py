@@ -6,7 +6,7 @@ longer than planned with ``--updates``; a new one starts from a trained controll
 ``--agent evolution-strategy`` trains a residual controller of an adaptive algorithm instead, with settings of its own.
 
 A training follows from its seed, bit for bit, also where it is stopped and resumed. REINFORCE and RecurrentPPO do so on
-one kind of processor (torch's matrix products differ in the last bit between AVX2 and AVX-512) and with one number of
+one model of processor (torch's matrix products differ in the last bit between models) and with one number of
 threads, which a run keeps for good, whatever the cores it is resumed on. The evolution strategy gives the same bits on
 any x86-64 processor and with any number of workers.
 """

@@ -31,6 +31,7 @@ from de_gym import Problem, minimize
 
 FOLDER = Path(__file__).parent / "golden"
 PLAIN_ARITHMETIC = ("single", "vector")  # no linear algebra of numpy, nothing of torch
+MATRIX_PRODUCTS = ("training",)
 STATE_KEYS = ("best_error", "best_fitness", "best_position", "evaluations", "generation", "function")
 STEP_KEYS = ("success_rate", "mean_scale_factor", "mean_crossover_rate")
 
@@ -54,7 +55,18 @@ def library() -> SimpleNamespace:
 def processor(file: str) -> str:
     """Return what decides the last bits: the mathematics library and, for matrices and torch, the instructions."""
     system = f"{platform.system()} {platform.machine()}"
-    return system if file in PLAIN_ARITHMETIC else f"{system} {torch.backends.cpu.get_cpu_capability()}"
+    if file in PLAIN_ARITHMETIC:
+        return system
+    instructions = torch.backends.cpu.get_cpu_capability()
+    return f"{system} {instructions}, {cpu_model()}" if file in MATRIX_PRODUCTS else f"{system} {instructions}"
+
+
+def cpu_model() -> str:
+    """Return family and model: matrix products of torch differ between models that have the same instructions."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text().splitlines() if path.exists() else [f"model: {platform.processor()}"]
+    fields = dict([part.strip() for part in line.split(":", 1)] for line in lines if ":" in line)
+    return f"family {fields.get('cpu family', 'unknown')}, model {fields.get('model', 'unknown')}"
 
 
 class Fingerprint:
