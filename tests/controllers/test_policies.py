@@ -361,7 +361,7 @@ class Remembering:
 
     def __call__(self, observations, runs):
         self.counts[runs] += 1
-        return np.repeat(0.1 * np.sin(self.counts[runs])[:, None], 13, axis=1)
+        return np.repeat(0.1 * np.sin(self.counts[runs])[:, None], 14, axis=1)
 
     def keep(self, runs):
         self.counts = self.counts[runs]
