@@ -65,6 +65,50 @@ def test_addresses_stay_in_the_machine_room():
     assert not [path for path in outside if "locate_run" in path.read_text()]
 
 
+def made_in_kernel(function):
+    """Return the names that a function binds to arrays that it makes itself."""
+    made = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign):
+            target, values = node.targets[0], node.value
+            is_pair = isinstance(target, ast.Tuple) and isinstance(values, ast.Tuple)
+            for name, value in zip(target.elts, values.elts, strict=True) if is_pair else [(target, values)]:
+                is_call = isinstance(name, ast.Name) and isinstance(value, ast.Call)
+                if is_call and ast.unparse(value.func).startswith(("np.", "_make", "make")):
+                    made.add(name.id)
+    return made
+
+
+def addressed(function):
+    """Return the names of which a function takes the address, and for each whether that is part of a loop."""
+    loops = [inner for node in ast.walk(function) if isinstance(node, ast.For | ast.While) for inner in ast.walk(node)]
+    found = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pointer_to" and isinstance(node.args[0], ast.Name):
+            found[node.args[0].id] = found.get(node.args[0].id, True) and node in loops
+    return found
+
+
+def test_arrays_that_kernels_make_live_as_long_as_their_addresses_are_used():
+    forgotten, num_held = [], 0
+    for path in sorted((ROOT / "de_gym" / "machine").glob("*.py")):
+        functions = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
+        for function in functions:
+            held = {
+                name.id
+                for node in function.body
+                if isinstance(node, ast.Return) or ast.unparse(node).startswith("hold(")
+                for name in ast.walk(node)
+                if isinstance(name, ast.Name)
+            }
+            inside_loops = addressed(function)
+            needed = {name for name in made_in_kernel(function) & set(inside_loops) if not inside_loops[name]}
+            forgotten += [f"{path.name}: {function.name}: {name}" for name in sorted(needed - held)]
+            num_held += len(needed & held)
+    assert not forgotten
+    assert num_held >= 10
+
+
 def test_package_imports_and_controls_without_torch():
     code = (
         "import sys\n"

@@ -16,7 +16,7 @@ from de_gym.machine.compiling import compiled, inlined, shared
 from de_gym.machine.front_breeding import breed_run, turn_axes_in_time
 from de_gym.machine.front_selection import select_run
 from de_gym.machine.kernel import evaluate_programs
-from de_gym.machine.lanes import as_integers, larger_of, moved, pointer_to
+from de_gym.machine.lanes import as_integers, hold, larger_of, moved, pointer_to
 from de_gym.machine.run_features import FEATURES, observe_run
 from de_gym.machine.top_and_front import (
     PARTS_PER_GENERATION,
@@ -96,6 +96,7 @@ def breed_runs(
     memory = np.empty(space_size(largest, places.capacity, dimension))
     space = locate_space(pointer_to(memory), largest, dimension)
     _breed(0, state.runs, parameters, trials.starts, places, _locate_box(lower, upper), locate_trials(trials), space)
+    hold(memory)
 
 
 @shared
@@ -146,6 +147,7 @@ def select_runs(state: TwoPopulations, parameters: RunArray, trials: Trials, val
     memory = np.empty(3 * places.capacity)
     offered, space = pointer_to(values), pointer_to(memory)
     _select(0, state.runs, parameters, trials.starts, places, locate_trials(trials), offered, space)
+    hold(memory)
     return True
 
 
@@ -192,12 +194,13 @@ def advance_runs(state: TwoPopulations, parameters: RunArray, problems: Problems
     largest, places, box = _find_largest(all_starts), locate_state(state), _locate_box(problems.lower, problems.upper)
     memory = np.empty(space_size(largest, places.capacity, dimension))
     space = locate_space(pointer_to(memory), largest, dimension)
-    selecting, seen = np.empty(3 * places.capacity), pointer_to(features)
+    selecting = np.empty(3 * places.capacity)
     # With three axes, because the kernel is compiled anew for each number of them.
     points = np.empty((1, _TRIALS_AT_ONCE + largest, dimension))
     fitness, rates = np.empty((1, points.shape[1])), np.empty(points.shape[1])
     targets, ways = np.empty(points.shape[1], np.int64), np.empty(points.shape[1], np.int64)
     trials = TrialPlaces(pointer_to(points), pointer_to(targets), pointer_to(rates), pointer_to(ways))
+    offered, room, seen = pointer_to(fitness), pointer_to(selecting), pointer_to(features)
     first = 0
     while first < num_runs:
         end = first + 1
@@ -208,6 +211,7 @@ def advance_runs(state: TwoPopulations, parameters: RunArray, problems: Problems
             write_starts(state.runs, first, end, part == 0, own)
             _breed(first, state.runs, parameters, own, places, box, trials, space)
             evaluate_programs(points, own, problems.entries[first:end], problems.instructions, problems.data, fitness)
-            _select(first, state.runs, parameters, own, places, trials, pointer_to(fitness), pointer_to(selecting))
+            _select(first, state.runs, parameters, own, places, trials, offered, room)
         _observe(first, end, state.runs, places, box, seen)
         first = end
+    hold((memory, selecting, points, fitness, rates, targets, ways))

@@ -300,7 +300,7 @@ def pointer_to(typing_context: Any, array: Any) -> Any:
     """Return the address of a contiguous array's first element.
 
     Inside a kernel arrays are handed on as bare pointers: they cost one register instead of eight, no
-    reference counting and no test for negative indices. The caller keeps the array alive.
+    reference counting and no test for negative indices. The caller keeps the array alive; see ``hold``.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -309,6 +309,12 @@ def pointer_to(typing_context: Any, array: Any) -> Any:
     if array.layout != "C":
         raise TypingError(f"Only contiguous arrays have a plain address, got {array}.")
     return types.CPointer(array.dtype)(array), generate
+
+
+@intrinsic
+def hold(typing_context: Any, arrays: Any) -> Any:
+    """Keep one array or a tuple of them alive until here: numba frees arrays after their last mention."""
+    return types.void(arrays), lambda context, builder, signature, values: context.get_dummy_value()
 
 
 @intrinsic

@@ -8,7 +8,7 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.compiling import compiled, inlined
-from de_gym.machine.lanes import pointer_to
+from de_gym.machine.lanes import hold, pointer_to
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
@@ -35,6 +35,7 @@ def pick_distinct(uniforms: FloatArray, last_size: int) -> IntArray:
     picked, taken = np.empty(uniforms.shape, np.int64), np.empty(uniforms.shape, np.int64)
     num_picks, size = uniforms.shape
     pick_distinct_into(pointer_to(uniforms), 0, num_picks, size, last_size, pointer_to(picked), 0, pointer_to(taken))
+    hold(taken)
     return picked
 
 

@@ -24,7 +24,7 @@ from de_gym.evolution.two_population import (
     set_parameters,
     start,
 )
-from de_gym.machine.principal_axes import turn_axes
+from de_gym.machine.principal_axes import turn_axes, turning_size
 from de_gym.machine.top_and_front import (
     ALONG_AXES,
     FROM_SPARSE,
@@ -398,6 +398,13 @@ class TestBreeding:
         np.testing.assert_allclose(state.basis[0] @ state.basis[0].T, np.eye(dimension), atol=1e-12)
 
 
+def turn(basis, points, lower, upper):
+    """Turn a basis (D, D) towards the axes of points (K, D)."""
+    count, dimension = points.shape
+    memory = np.full(turning_size(count, dimension), np.nan)
+    turn_axes(basis.reshape(-1), points.ravel(), np.arange(count), count, dimension, lower, upper, memory)
+
+
 class TestAxes:
     def test_axes_are_eigenvectors_of_the_covariance_in_units_of_the_box(self):
         rng, dimension = np.random.default_rng(5), 6
@@ -407,7 +414,7 @@ class TestAxes:
         lower, upper = np.full(dimension, -50.0), np.linspace(10.0, 60.0, dimension)
         basis = np.eye(dimension)
         for _ in range(3):
-            turn_axes(basis, points, np.arange(300), lower, upper)
+            turn(basis, points, lower, upper)
         along = (points - lower) / (upper - lower) @ basis.T
         covariance = np.cov(along.T, bias=True)
         scale = np.sqrt(np.outer(np.diag(covariance), np.diag(covariance)))
@@ -417,7 +424,7 @@ class TestAxes:
 
     def test_axes_of_a_single_point_stay_what_they_are(self):
         basis = np.eye(3)
-        turn_axes(basis, np.ones((4, 3)), np.arange(4), np.zeros(3), np.full(3, 2.0))
+        turn(basis, np.ones((4, 3)), np.zeros(3), np.full(3, 2.0))
         np.testing.assert_array_equal(basis, np.eye(3))
 
 
