@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
+# One thread for each worker; and a process that has begun OpenMP's threads cannot be forked, as some tests do.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 
