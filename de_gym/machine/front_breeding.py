@@ -17,6 +17,7 @@ from de_gym.machine.breeding_places import (
     FORCED,
     FRONT_RANK,
     MINUS,
+    NEW_POINT,
     NUM_SECTIONS,
     OTHER_RANK,
     PARENT,
@@ -34,7 +35,6 @@ from de_gym.machine.breeding_places import (
     TARGET,
     TARGET_RANK,
     TRIPLE_FACTOR,
-    NEW_POINT,
     USE_IN_PLACE,
     USE_RESTART,
     USE_SPARSE,
@@ -137,7 +137,9 @@ def breed_run(
         trials.points,
     )
     if run.part == 0:
-        run.begins_anew = _has_nothing_left(run, home) and happens(parameter.restart_probability, USE_RESTART, 0, places)
+        run.begins_anew = _has_nothing_left(run, home) and happens(
+            parameter.restart_probability, USE_RESTART, 0, places
+        )
         if run.begins_anew:
             _forget_values(run, home)
     if run.begins_anew:
@@ -172,7 +174,12 @@ def _forget_values(run: Run, home: RunPlaces) -> None:
 def _draw_new_points(run: Run, trials: TrialPlaces, places: BreedingPlaces) -> None:
     """Write points uniform in the box, which enter front one slot after another."""
     stay_apart()
-    base, low, high, dimension = find_base(places.key, places.stream, NEW_POINT), places.low, places.high, places.dimension
+    base, low, high, dimension = (
+        find_base(places.key, places.stream, NEW_POINT),
+        places.low,
+        places.high,
+        places.dimension,
+    )
     for i in range(places.num_trials):
         for j in range(dimension):
             places.points[i * dimension + j] = low[j] + uniform_at(base, i * dimension + j) * (high[j] - low[j])
