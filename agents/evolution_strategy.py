@@ -23,6 +23,7 @@ from de_gym.arrays import Float32Array, FloatArray, IntArray
 from de_gym.controllers.residual import ResidualController, num_numbers
 from de_gym.envs.adaptive_process import FEATURE_NAMES
 from de_gym.evaluation import backends
+from de_gym.evaluation.statistics import COMPARED_DECIMALS
 from de_gym.optimizers.adaptive import CONTROL_NAMES, final_errors
 from de_gym.problems import Problem, make_suite
 
@@ -33,9 +34,6 @@ _ENTRIES = {"stage", "num_candidates", "step_size", "scales", "seed", "initial",
 
 # Of a generation, so that no two generations of a training draw the same ones.
 _LARGEST_NUMBER_OF_PROBLEMS = 1000
-
-# Of errors that are compared.
-_DECIMALS = 8
 
 # Scores are noisy, and so is the middle of the search distribution: the second half of the training, but no more than
 # so many generations, is averaged.
@@ -159,7 +157,7 @@ def win_shares(errors: FloatArray) -> FloatArray:
            [0.5 , 0.75],
            [0.  , 0.  ]])
     """
-    errors = errors.round(_DECIMALS)
+    errors = errors.round(COMPARED_DECIMALS)
     better = (errors[:, None] < errors[None]).sum(axis=1)
     equal = (errors[:, None] == errors[None]).sum(axis=1) - 1
     shares: FloatArray = (better + 0.5 * equal) / (len(errors) - 1)

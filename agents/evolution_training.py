@@ -103,9 +103,9 @@ _LONG_SCALES = {
     "sparse_probability": 2.0,
 }
 
-# What pays in long runs only.
-_LONG_ONLY = ("in_place_probability",)
-_NOT_IN_TINY_RUNS = (*_LONG_ONLY, "restart_probability")
+# What pays in long runs with few coordinates only, and what no tiny run lives to see.
+_ONLY_WITH_FEW = ("in_place_probability",)
+_NOT_IN_TINY_RUNS = (*_ONLY_WITH_FEW, "restart_probability")
 
 # Long runs with many coordinates are what training costs most, so these have fewer candidates and problems.
 REGIMES = {
@@ -121,7 +121,7 @@ REGIMES = {
         Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144),
         start=_RESTARTING_START,
         scales=_LONG_SCALES,
-        unused=_LONG_ONLY,
+        unused=_ONLY_WITH_FEW,
     ),
     "short-many": Regime(
         -1.0,
@@ -129,12 +129,12 @@ REGIMES = {
         Stage(9, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60),
         start=_RESTARTING_START,
         scales=_LONG_SCALES,
-        unused=_LONG_ONLY,
+        unused=_ONLY_WITH_FEW,
     ),
     "long-few": Regime(
         0.0,
         _FEW,
-        Stage(24, (10, 10, 5), 1e4, 1e4, num_problems=80, cec2013_share=0.4),
+        Stage(30, (10, 10, 5), 1e4, 1e4, num_problems=80, cec2013_share=0.4),
         size_weight=0.2,
         start=_LATE_START | _SEPARABLE_START | _RESTARTING_START,
         scales=_LONG_SCALES,
@@ -142,10 +142,11 @@ REGIMES = {
     "long-many": Regime(
         0.0,
         _MANY,
-        Stage(8, (30, 50, 30, 20), 1e4, 1e4, num_problems=40, cec2013_share=0.5),
+        Stage(10, (30, 50, 30, 20), 1e4, 1e4, num_problems=40, cec2013_share=0.5),
         num_candidates=20,
-        start=_LATE_START | _SEPARABLE_START | _RESTARTING_START,
+        start=_LATE_START | _RESTARTING_START,
         scales=_LONG_SCALES,
+        unused=_ONLY_WITH_FEW,
     ),
 }
 

@@ -51,7 +51,7 @@ class AdaptiveDEControlEnv(RunEnv):
     | 11 | sparse_probability | trials that may draw CR from a second memory of small rates: max(0, a) |
     | 12 | midpoint_probability | outside coordinates go halfway to the bound instead of anywhere: max(0, a) |
     | 13 | in_place_probability | successes that replace their target, not the oldest individual: max(0, a) |
-    | 14 | restart_probability | where all values are equal, the populations begin anew: max(0, a) |
+    | 14 | restart_probability | populations stuck at one value begin anew: max(0, a) |
 
     With `shell="jso"` there are seven:
 

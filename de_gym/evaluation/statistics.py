@@ -19,6 +19,9 @@ from de_gym.arrays import FloatArray, IntArray
 
 BETTER, SIMILAR, WORSE = "+", "~", "-"
 
+COMPARED_DECIMALS = 8
+"""Of errors, wherever two are compared."""
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -85,7 +88,7 @@ def rank_sum(reference: ArrayLike, compared: ArrayLike) -> tuple[FloatArray, Flo
     Returns:
         Statistic (positive where ``compared`` has the smaller errors) and p-value, each of shape (...).
     """
-    first, second = _checked_errors(reference), _checked_errors(compared)
+    first, second = _comparable_errors(reference), _comparable_errors(compared)
     if first.shape[:-1] != second.shape[:-1]:
         raise ValueError(
             f"Both methods need errors for the same problems, got shapes {first.shape[:-1]} and {second.shape[:-1]}."
@@ -107,7 +110,7 @@ def significant_signs(reference: ArrayLike, compared: ArrayLike, significance: f
         significance: Level below which a p-value counts.
     """
     statistic, p_value = rank_sum(reference, compared)
-    first, second = (np.asarray(errors, dtype=np.float64).mean(axis=-1) for errors in (reference, compared))
+    first, second = (_comparable_errors(errors).mean(axis=-1) for errors in (reference, compared))
     by_mean = (first > second).astype(np.int64) - (first < second)
     direction = np.where(by_mean == 0, np.sign(statistic).astype(np.int64), by_mean)
     return np.where(p_value < significance, direction, 0)
@@ -154,7 +157,7 @@ def performance_scores(errors: Sequence[ArrayLike], significance: float = 0.05) 
         errors: One array (P, R) per method.
         significance: Level of the rank-sum test of every pair.
     """
-    arrays = [np.atleast_2d(_checked_errors(method)) for method in errors]
+    arrays = [np.atleast_2d(_comparable_errors(method)) for method in errors]
     if not arrays:
         raise ValueError("Performance scores need at least one method, got none.")
     scores = np.zeros((len(arrays), len(arrays[0])))
@@ -181,7 +184,7 @@ def friedman(values: ArrayLike) -> Friedman:
     Args:
         values: One number per method and problem (a mean or median error), shape (M, P).
     """
-    array = np.asarray(values, dtype=np.float64)
+    array = np.asarray(values, dtype=np.float64).round(COMPARED_DECIMALS)
     if array.ndim != 2 or array.shape[0] < 3 or array.shape[1] < 2:
         raise ValueError(f"Friedman's test needs at least 3 methods and 2 problems, got shape {array.shape}.")
     mean_ranks = stats.rankdata(array, axis=0).mean(axis=1)
@@ -226,7 +229,7 @@ def superiority(reference: ArrayLike, compared: ArrayLike) -> FloatArray:
 
     Reference: Vargha and Delaney, "A critique and improvement of the CL common language effect size statistics", 2000.
     """
-    first, second = _checked_errors(reference)[..., :, None], _checked_errors(compared)[..., None, :]
+    first, second = _comparable_errors(reference)[..., :, None], _comparable_errors(compared)[..., None, :]
     share: FloatArray = ((second < first) + 0.5 * (second == first)).mean(axis=(-2, -1))
     return share
 
@@ -283,7 +286,7 @@ def u_scores(errors: Sequence[ArrayLike], evaluations: Sequence[ArrayLike] | Non
     Reference: Price, Kumar and Suganthan, "Trial-based dominance for comparing both the speed and accuracy of
     stochastic optimizers with standard non-parametric tests", 2023; the ranking of the CEC competitions since 2022.
     """
-    arrays = [np.atleast_2d(_checked_errors(method)) for method in errors]
+    arrays = [np.atleast_2d(_comparable_errors(method)) for method in errors]
     times = [np.zeros_like(array) for array in arrays] if evaluations is None else evaluations
     owners = np.repeat(np.arange(len(arrays)), [array.shape[1] for array in arrays])
     scores = np.empty((len(arrays), len(arrays[0])))
@@ -394,6 +397,15 @@ def runtime_distribution(times: FloatArray, budgets: FloatArray) -> FloatArray:
     solved = np.sort(np.ravel(times))
     shares: FloatArray = np.searchsorted(solved, budgets, side="right") / solved.size
     return shares
+
+
+def _comparable_errors(errors: ArrayLike) -> FloatArray:
+    """Return errors of which two are equal where no benchmark would tell them apart.
+
+    An error below 1e-8 counts as none, so a smaller difference counts as none: where all runs of two methods end in the
+    same local minimum, only the last bits of its value would decide which method is significantly better.
+    """
+    return _checked_errors(errors).round(COMPARED_DECIMALS)
 
 
 def _checked_errors(errors: ArrayLike) -> FloatArray:

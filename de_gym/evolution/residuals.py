@@ -45,7 +45,7 @@ CONTROLS = (
     Control("sparse_probability", "lets a trial draw CR from the sparse memory, if that has earned it", "max(0, a)"),
     Control("midpoint_probability", "outside coordinates go halfway to the bound instead of anywhere", "max(0, a)"),
     Control("in_place_probability", "successes that replace their target instead of the oldest of front", "max(0, a)"),
-    Control("restart_probability", "populations whose better half has one value begin anew in the box", "max(0, a)"),
+    Control("restart_probability", "populations that are stuck at one value begin anew in the box", "max(0, a)"),
 )
 
 PARAMETERS = np.dtype([(control.name, "f8") for control in CONTROLS], align=True)

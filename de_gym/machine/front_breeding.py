@@ -102,6 +102,10 @@ _TRIPLE_MEAN_FACTOR, _TRIPLE_FACTOR_SPREAD = 0.5, 0.1
 # Relative difference of values that count as equal: little more than the rounding errors of a function.
 _EQUAL = 1e-12
 
+# Generations without a new best value before a population that has one value counts as stuck: on a narrow ridge it may
+# still improve, in its last digits.
+_PATIENCE = 10
+
 # The axes are turned after this many evaluations per squared dimension: often enough for axes that move slowly, and
 # seldom enough to cost less than the evaluations.
 _EVALUATIONS_PER_TURN = 5
@@ -156,9 +160,9 @@ def breed_run(
 
 @inlined
 def _has_nothing_left(run: Run, home: RunPlaces) -> bool:
-    """Return whether the better half of top has one value, up to rounding errors."""
+    """Return whether the better half of top has had one value, up to rounding errors, for a while."""
     best = home.top_fitness[0]
-    return home.top_fitness[run.size // 2] - best <= _EQUAL * abs(best)
+    return run.stagnation >= _PATIENCE and home.top_fitness[run.size // 2] - best <= _EQUAL * abs(best)
 
 
 @shared

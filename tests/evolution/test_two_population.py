@@ -438,12 +438,12 @@ def nested(points):
 class TestRestarts:
     """Populations with nothing left to find begin anew; what was found is kept."""
 
-    def stuck(self, values, **chosen):
+    def stuck(self, values, stagnation=10, **chosen):
         """Return a run of 16 individuals with these values in [2, 3], and its state after one generation."""
         points, size = np.random.default_rng(3).uniform(2.0, 3.0, (16, 2)), 16
         bounds = np.full((1, 2), -1.0), np.full((1, 2), 3.0)
         state = start(make_keys(1), points, np.array([0, size]), values, 10**6, *bounds)
-        state.runs["stagnation"], state.runs["success_rate"], state.memory[:] = 7, 0.1, 0.4
+        state.runs["stagnation"], state.runs["success_rate"], state.memory[:] = stagnation, 0.1, 0.4
         parameters, made = set_parameters(state.runs, residuals(1, **chosen)), []
         trials = breed(state, parameters, *bounds)
         while len(trials.points):
@@ -473,7 +473,11 @@ class TestRestarts:
 
     def test_whoever_does_not_ask_stays(self):
         state, _ = self.stuck(np.full(16, 5.0), restart_probability=-1.0)
-        assert (state.runs["leading_fitness"][0], state.runs["stagnation"][0]) == (5.0, 8)
+        assert (state.runs["leading_fitness"][0], state.runs["stagnation"][0]) == (5.0, 11)
+
+    def test_who_improved_a_moment_ago_stays(self):
+        state, _ = self.stuck(np.full(16, 5.0), stagnation=9, restart_probability=1.0)
+        assert (state.runs["leading_fitness"][0], state.runs["stagnation"][0]) == (5.0, 10)
 
     def test_restarts_find_what_the_first_population_missed(self):
         problems = ProblemBatch([function(nested, -1.0, 1.0, 2)] * 10)
