@@ -397,16 +397,21 @@ def test_bad_options_are_named(changes, error, message):
         minimize(sphere, **({"bounds": BOX} | QUICK | changes))
 
 
-def test_polishing_with_equalities_looks_into_several_valleys():
-    """Problem 80 of Hock and Schittkowski, whose minimum 0.0539498478 has neighbours at 0.4389 and at 1."""
+@pytest.mark.parametrize("seed", [0, 1])
+def test_polishing_with_equalities_looks_into_several_valleys(seed):
+    """Problem 80 of Hock and Schittkowski, whose minimum 0.0539498478 has neighbours at 0.4389 and at 1.
+
+    About every third local search finds it, and which ones do so depends on the last bit of the linear algebra, which
+    differs between processors: the budget is one for some twenty searches.
+    """
     ball = NonlinearConstraint(lambda x: x @ x, 10.0, 10.0)
     curves = NonlinearConstraint(lambda x: [x[1] * x[2] - 5.0 * x[3] * x[4], x[0] ** 3 + x[1] ** 3 + 1.0], 0.0, 0.0)
     bounds = [(-2.3, 2.3)] * 2 + [(-3.2, 3.2)] * 3
-    options = {"constraints": [ball, curves], "max_evaluations": 5000, "polish": True, "seed": 0}
+    options = {"constraints": [ball, curves], "max_evaluations": 40_000, "tol": None, "polish": True, "seed": seed}
     found = minimize(lambda x: np.exp(np.prod(x)), bounds, method="l-srtde", **options)
     assert found.success
     assert found.fun == pytest.approx(0.0539498478, abs=1e-6)
-    assert 4500 < found.nfev <= 5000
+    assert 39_900 < found.nfev <= 40_000
 
 
 class OwnController:
