@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import Bounds, OptimizeResult
+from scipy.optimize import Bounds, NonlinearConstraint, OptimizeResult
 
 from de_gym import minimize
 from de_gym.controllers import RandomController
@@ -87,6 +87,19 @@ def test_bounds_and_further_arguments():
     assert result.fun < 1e-6
     same = minimize(shifted, BOX, (0.5, 2.0), method="jade", max_evaluations=4000, seed=0)
     assert result.fun == same.fun
+
+
+def test_bounds_may_be_pairs_that_are_made_one_by_one():
+    options = {"method": "jade", "max_evaluations": 200, "seed": 0}
+    made = minimize(sphere, zip([-5, -1, -2], [3, 4, 2], strict=True), **options)
+    assert made.fun == minimize(sphere, BOX, **options).fun
+
+
+def test_a_truth_value_is_a_constraint_where_its_bounds_tell_both_apart():
+    right = NonlinearConstraint(lambda x: x[0] > 1.0, 1.0, np.inf)
+    result = minimize(sphere, BOX, method="jade", max_evaluations=2000, seed=0, constraints=right)
+    assert 1.0 < result.x[0] < 1.01
+    assert result.maxcv == 0.0
 
 
 def test_target_ends_the_run():
@@ -211,7 +224,14 @@ def test_bad_arguments_are_named(changes, message):
         minimize(sphere, **arguments)
 
 
-@pytest.mark.parametrize(("fun", "message"), [(3, "must be callable, got int"), (lambda x: "high", "real numbers")])
+@pytest.mark.parametrize(
+    ("fun", "message"),
+    [
+        (3, "must be callable, got int"),
+        (lambda x: "high", "real numbers"),
+        (lambda x: (1.0, 2.0 * x), r"real numbers, got tuple: \(1.0, array"),
+    ],
+)
 def test_bad_functions_are_type_errors(fun, message):
     with pytest.raises(TypeError, match=message):
         minimize(fun, BOX, controller=controlled(), max_evaluations=1000)

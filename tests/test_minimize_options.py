@@ -159,6 +159,43 @@ def test_a_worker_that_dies_once_costs_nothing(tmp_path):
     assert (result.fun, result.nfev) == (plain.fun, plain.nfev)
 
 
+def dies_now_and_then(x, folder):
+    # Each half of a coordinate kills one process, the first that gets there.
+    path = os.path.join(folder, str(int(2 * x[0])))
+    if not os.path.exists(path):
+        open(path, "w").close()
+        os._exit(1)
+    return sphere(x)
+
+
+def test_workers_that_die_again_and_again_cost_nothing_while_some_values_come(tmp_path):
+    result = minimize(dies_now_and_then, BOX, (str(tmp_path),), workers=2, **QUICK)
+    assert len(list(tmp_path.iterdir())) > 5
+    plain = minimize(sphere, BOX, **QUICK)
+    assert (result.fun, result.nfev) == (plain.fun, plain.nfev)
+
+
+class Unsendable(Exception):
+    """An exception that another process cannot read, like many with arguments of their own."""
+
+    def __init__(self, code, text):
+        super().__init__(f"{code}: {text}")
+
+
+def raises_what_cannot_be_sent(x):
+    raise Unsendable(3, "no mesh")
+
+
+def test_exception_that_a_worker_cannot_send_is_no_death():
+    with pytest.raises(RuntimeError, match=r"raised RuntimeError\(.*Unsendable\('3: no mesh'\)"):
+        minimize(raises_what_cannot_be_sent, BOX, workers=2, **QUICK)
+
+
+def test_map_like_function_that_gives_too_few_values_is_named():
+    with pytest.raises(TypeError, match="`workers` must give one value for each point, and gave fewer"):
+        minimize(sphere, BOX, workers=lambda fun, points: [fun(points[0])], **QUICK)
+
+
 def test_workers_that_always_die_are_one_sentence():
     with pytest.raises(RuntimeError, match="worker process died twice") as caught:
         minimize(dies_always, BOX, workers=2, **QUICK)
@@ -263,8 +300,6 @@ def test_init_is_x0():
     np.testing.assert_array_equal(fun.points[:2], [[0.5] * 3, [1.0] * 3])
     with pytest.raises(ValueError, match="two names of one argument"):
         minimize(sphere, BOX, init=[0.5] * 3, x0=[0.5] * 3, **QUICK)
-    with pytest.raises(ValueError, match="`x0` must be points of numbers, got 'sobol'"):
-        minimize(sphere, BOX, init="sobol", **QUICK)
 
 
 @pytest.mark.parametrize("polish", [True, "Nelder-Mead", "slsqp", "trust-constr"])
@@ -342,6 +377,24 @@ def test_linear_equality_within_its_tolerance_and_polished():
     assert polished.nfev <= 20_000
 
 
+def test_constraints_and_function_take_turns_so_that_an_interruption_keeps_both():
+    calls = []
+
+    def noted(x):
+        calls.append("fun")
+        return sphere(x)
+
+    def inside(x):
+        calls.append("constraint")
+        if calls.count("constraint") == 6:
+            raise KeyboardInterrupt
+        return x[0]
+
+    result = minimize(noted, BOX, constraints=NonlinearConstraint(inside, -np.inf, np.inf), **QUICK)
+    assert calls[:10] == ["constraint", "fun"] * 5
+    assert result.nfev == 5
+
+
 def test_no_feasible_point_is_no_success_and_least_violation_wins():
     impossible = NonlinearConstraint(lambda x: x[0], 9.0, np.inf)
     result = minimize(sphere, BOX, constraints=impossible, **QUICK)
@@ -387,6 +440,16 @@ def test_no_feasible_point_is_no_success_and_least_violation_wins():
         ({"constraints": Bounds(0, 1, keep_feasible=True)}, ValueError, "keep_feasible"),
         ({"constraints": NonlinearConstraint(lambda x: x, [0, 1], 5)}, ValueError, "2 bounds and returned shape"),
         ({"constraints": NonlinearConstraint(lambda x: 1 / 0, 0, 5)}, RuntimeError, "Constraint 0 raised"),
+        ({"constraints": NonlinearConstraint(lambda x: None, 0, 5)}, TypeError, "real numbers, got NoneType: None"),
+        ({"constraints": NonlinearConstraint(lambda x: [1, [2, 3]], 0, 5)}, TypeError, "real numbers, got list"),
+        (
+            {"constraints": {"type": "ineq", "fun": lambda x: x[0] > 1}},
+            TypeError,
+            "Constraint 0 returned a truth value, and its bounds allow both",
+        ),
+        ({"init": "sobol"}, ValueError, "`init` must be points of numbers, got 'sobol'"),
+        ({"init": [9.0, 0, 0]}, ValueError, "`init` must lie inside the bounds"),
+        ({"max_evaluations": True}, ValueError, "`max_evaluations` must be a positive whole number, got True"),
         ({"population_size": 700}, ValueError, "`population_size` must not be above `max_evaluations`"),
         ({"x0": np.zeros((601, 3))}, ValueError, "must not be more points than `max_evaluations`, got 601 and 600"),
         ({"method": 3}, TypeError, "`method` must be a name, got 3"),
@@ -397,16 +460,21 @@ def test_bad_options_are_named(changes, error, message):
         minimize(sphere, **({"bounds": BOX} | QUICK | changes))
 
 
-def test_polishing_with_equalities_looks_into_several_valleys():
-    """Problem 80 of Hock and Schittkowski, whose minimum 0.0539498478 has neighbours at 0.4389 and at 1."""
+@pytest.mark.parametrize("seed", [0, 1])
+def test_polishing_with_equalities_looks_into_several_valleys(seed):
+    """Problem 80 of Hock and Schittkowski, whose minimum 0.0539498478 has neighbours at 0.4389 and at 1.
+
+    About every third local search finds it, and which ones do so depends on the last bit of the linear algebra, which
+    differs between processors: the budget is one for some twenty searches.
+    """
     ball = NonlinearConstraint(lambda x: x @ x, 10.0, 10.0)
     curves = NonlinearConstraint(lambda x: [x[1] * x[2] - 5.0 * x[3] * x[4], x[0] ** 3 + x[1] ** 3 + 1.0], 0.0, 0.0)
     bounds = [(-2.3, 2.3)] * 2 + [(-3.2, 3.2)] * 3
-    options = {"constraints": [ball, curves], "max_evaluations": 5000, "polish": True, "seed": 0}
+    options = {"constraints": [ball, curves], "max_evaluations": 40_000, "tol": None, "polish": True, "seed": seed}
     found = minimize(lambda x: np.exp(np.prod(x)), bounds, method="l-srtde", **options)
     assert found.success
     assert found.fun == pytest.approx(0.0539498478, abs=1e-6)
-    assert 4500 < found.nfev <= 5000
+    assert 39_900 < found.nfev <= 40_000
 
 
 class OwnController:

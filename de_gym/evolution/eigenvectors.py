@@ -5,29 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.machine.compiling import compiled
+from de_gym.machine.compiling import shared
 from de_gym.machine.jacobi import find_eigenvectors
 
 
-@compiled
+@shared
 def learn_eigenvectors(positions: FloatArray, rows: IntArray) -> FloatArray:
     """Return an orthonormal basis (D, D), in columns, of eigenvectors of the covariance of the given rows.
 
     NOTE: CoBiDE's authors add a multiple of the identity to an ill-conditioned covariance, which changes no
     eigenvector and is left out.
     """
-    chosen = positions[rows]
-    dimension = chosen.shape[1]
+    num_rows, dimension = rows.shape[0], positions.shape[1]
+    chosen = np.empty((num_rows, dimension))
     for j in range(dimension):
-        chosen[:, j] -= chosen[:, j].mean()
+        total = 0.0
+        for place in range(num_rows):
+            total += positions[rows[place], j]
+        for place in range(num_rows):
+            chosen[place, j] = positions[rows[place], j] - total / num_rows
     covariance = np.zeros((dimension, dimension))
-    for row in range(chosen.shape[0]):
+    for place in range(num_rows):
         for j in range(dimension):
-            covariance[j] += chosen[row, j] * chosen[row]
+            for k in range(dimension):
+                covariance[j, k] += chosen[place, j] * chosen[place, k]
     return find_eigenvectors(covariance)[0]
 
 
-@compiled
+@shared
 def rotate_rows(points: FloatArray, matrix: FloatArray) -> FloatArray:
     """Return ``points @ matrix``."""
     rotated = np.zeros((points.shape[0], matrix.shape[1]))

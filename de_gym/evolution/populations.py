@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.compiling import compiled
-from de_gym.machine.ordering import rank_by_fitness
+from de_gym.machine.ordering import write_order
+from de_gym.machine.replacement import copy_row
 
 # What there is one number of per run. ``size`` is also the number of points of the run's next generation.
 RUN = np.dtype(
@@ -82,8 +83,8 @@ def make_population(runs: RunRecords, capacity: int, archive_rows: int, dimensio
 def settle(positions: FloatArray, fitness: FloatArray, order: IntArray, trials: Trials, values: FloatArray) -> None:
     """Make the evaluated ``trials`` the individuals of all runs, in place."""
     for run in range(fitness.shape[0]):
-        begin, end = trials.starts[run], trials.starts[run + 1]
-        size = end - begin
-        positions[run, :size] = trials.points[begin:end]
-        fitness[run, :size] = values[begin:end]
-        order[run, :size] = rank_by_fitness(fitness[run, :size])
+        begin, size = trials.starts[run], trials.starts[run + 1] - trials.starts[run]
+        for i in range(size):
+            copy_row(trials.points, begin + i, positions[run], i)
+            fitness[run, i] = values[begin + i]
+        write_order(fitness[run, :size], order[run, :size])

@@ -10,10 +10,11 @@ from de_gym.arrays import FloatArray, IntArray
 from de_gym.evolution.eigenvectors import learn_eigenvectors, rotate_rows
 from de_gym.evolution.populations import Population, Trials
 from de_gym.evolution.shell import CROSSOVER_RATES, NEXT_SIZE, SCALE_FACTORS, Control, Parameters, Shell
-from de_gym.machine.compiling import compiled, inlined
+from de_gym.machine.compiling import compiled, inlined, shared
 from de_gym.machine.coordinates import positive_or_never, to_midpoint, to_mirror
 from de_gym.machine.draws import GenerationDraws
 from de_gym.machine.picks import pick_distinct, pick_index
+from de_gym.machine.replacement import copy_rows
 
 # What donors are made of, and ways to bring them back into the box; the compiled code switches on the numbers.
 STRATEGIES = {"rand/1": 0, "best/1": 1, "best/2": 2}
@@ -106,11 +107,11 @@ def breed_rand_and_best(
         basis = learn_eigenvectors(parents, order[run, :num_best])
         rotated = rotate_rows(trials, basis)
         cross(rotate_rows(parents, basis), crossover_rates[run], forced, crossing, forces_only_empty, rotated)
-        trials[:] = rotate_rows(rotated, np.ascontiguousarray(basis.T))
+        copy_rows(rotate_rows(rotated, np.ascontiguousarray(basis.T)), trials)
         repair_points(trials, parents, lower[run], upper[run], repair)
 
 
-@compiled
+@shared
 def write_donors(
     positions: FloatArray,
     best: int,
@@ -138,7 +139,7 @@ def write_donors(
                 donors[i, j] = positions[best, j] + scale_factors[i] * difference
 
 
-@compiled
+@shared
 def cross(
     parents: FloatArray,
     crossover_rates: FloatArray,
@@ -171,7 +172,7 @@ def cross(
             donors[i, forced] = kept
 
 
-@compiled
+@shared
 def repair_points(points: FloatArray, parents: FloatArray, lower: FloatArray, upper: FloatArray, repair: int) -> None:
     """Bring points (N, D) back into the box, in place."""
     for i in range(points.shape[0]):

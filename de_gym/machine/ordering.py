@@ -37,10 +37,16 @@ def is_not_worse(value: float, other: float) -> bool:
 @shared
 def rank_by_fitness(fitness: FloatArray) -> IntArray:
     """Return the order that sorts ``fitness`` (N,) best first; equals keep their order."""
-    size = fitness.shape[0]
-    order, memory = np.empty(size, np.int64), np.empty(size, np.int64)
-    rank_numbers(fitness, size, order, memory, np.empty(size))
+    order = np.empty(fitness.shape[0], np.int64)
+    write_order(fitness, order)
     return order
+
+
+@shared
+def write_order(fitness: FloatArray, order: IntArray) -> None:
+    """Write the order that sorts ``fitness`` (N,) best first; equals keep their order."""
+    size = fitness.shape[0]
+    rank_numbers(fitness, size, order, np.empty(size, np.int64), np.empty(size))
 
 
 @shared

@@ -9,7 +9,7 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray, RunArray
 from de_gym.machine.compiling import compiled, inlined, shared
-from de_gym.machine.ordering import is_better, is_not_worse, rank_by_fitness
+from de_gym.machine.ordering import is_better, is_not_worse, write_order
 
 # Up to this many changed values insertion into the old order is faster than sorting anew.
 _MANY_CHANGES = 100
@@ -57,7 +57,7 @@ def replace_parents(
             if is_better(value, parent) or (not strictly and is_not_worse(value, parent)):
                 if is_better(value, parent):
                     count = _retire(rows, i, capacity, count, limit, archive_rule, leaving)
-                _copy_row(points, begin + i, rows, i)
+                copy_row(points, begin + i, rows, i)
                 fitness[run, i] = value
                 num_replaced += 1
         if archive_rule == _RANDOM_LEAVING:
@@ -70,7 +70,7 @@ def replace_parents(
 def _restore_order(order: IntArray, fitness: FloatArray, num_changed: int) -> None:
     """Sort ``order`` (N,) by fitness, equals by row, after some of the values have changed."""
     if num_changed > _MANY_CHANGES:
-        order[:] = rank_by_fitness(fitness)
+        write_order(fitness, order)
         return
     for place in range(1, order.shape[0]):
         row, slot = order[place], place
@@ -115,7 +115,7 @@ def drop_worst(
         for row in range(size):
             target = next_rows[row]
             if 0 <= target < row:
-                _copy_row(rows, row, rows, target)
+                copy_row(rows, row, rows, target)
                 fitness[run, target], origins[run, target] = fitness[run, row], origins[run, row]
         fitness[run, next_size:size] = np.inf
         runs[run]["size"] = next_size
@@ -145,10 +145,17 @@ def _rows_without_worst(order: IntArray, fitness: FloatArray, next_size: int) ->
 
 
 @inlined
-def _copy_row(source: FloatArray, source_row: int, target: FloatArray, target_row: int) -> None:
-    """Copy one row; a loop, because the assignment of slices costs more than a short row."""
+def copy_row(source: FloatArray, source_row: int, target: FloatArray, target_row: int) -> None:
+    """Copy one row; a loop, because the assignment of slices costs more than a short row, and seconds to compile."""
     for j in range(source.shape[1]):
         target[target_row, j] = source[source_row, j]
+
+
+@shared
+def copy_rows(source: FloatArray, target: FloatArray) -> None:
+    """Copy all rows."""
+    for row in range(source.shape[0]):
+        copy_row(source, row, target, row)
 
 
 @inlined
@@ -162,7 +169,7 @@ def _retire(
     if limit == 0:
         return 0
     slot = count if rule == _RANDOM_LEAVING or count < limit else int(uniforms[row] * limit)
-    _copy_row(positions, row, positions, first + slot)
+    copy_row(positions, row, positions, first + slot)
     return count + 1 if rule == _RANDOM_LEAVING else min(count + 1, limit)
 
 
@@ -178,5 +185,5 @@ def _leave_at_random(positions: FloatArray, first: int, count: int, limit: int, 
     while count > limit:
         leaving = int(uniforms[count - limit - 1] * count)
         count -= 1
-        _copy_row(positions, first + count, positions, first + leaving)
+        copy_row(positions, first + count, positions, first + leaving)
     return count

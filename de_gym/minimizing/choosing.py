@@ -140,7 +140,7 @@ def resolved_budget(max_evaluations: Any, space: SearchSpace) -> int:
     if max_evaluations is None:
         return default_max_evaluations(max(len(space.free), 1))
     is_number = isinstance(max_evaluations, int | float | np.integer | np.floating) and max_evaluations <= LARGEST
-    if not is_number or max_evaluations % 1 != 0 or max_evaluations < 1:
+    if not is_number or isinstance(max_evaluations, bool) or max_evaluations % 1 != 0 or max_evaluations < 1:
         raise ValueError(f"`max_evaluations` must be a positive whole number, got {shown(max_evaluations)}.")
     return int(max_evaluations)
 

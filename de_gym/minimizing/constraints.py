@@ -65,16 +65,29 @@ class Constraint:
     def violations(self, point: FloatArray) -> FloatArray:
         """Return how far the M numbers are outside, shape (M,); 0 where they are inside, +inf for a NaN."""
         try:
-            numbers = np.atleast_1d(np.asarray(self.fun(point.copy()), dtype=np.float64))
+            given = self.fun(point.copy())
         except Exception as error:
             where = np.array2string(point, precision=6, threshold=20)
             raise RuntimeError(f"{self.label} raised {error!r} at the point {where}.") from error
+        numbers = self._checked(given)
         for limits in (self.lower, self.upper):
             if numbers.ndim != 1 or limits.size not in (1, numbers.size):
                 raise ValueError(f"{self.label} has {limits.size} bounds and returned shape {numbers.shape}.")
         outside = np.maximum(np.maximum(self.lower - numbers, numbers - self.upper), 0.0)
         allowed = np.where(self.lower == self.upper, EQUALITY_TOLERANCE, 0.0)
         return np.where(np.isnan(outside), np.inf, np.where(outside <= allowed, 0.0, outside))
+
+    def _checked(self, given: object) -> FloatArray:
+        """Return what ``fun`` returned as numbers, or say that it is none or can say nothing."""
+        try:
+            numbers = np.atleast_1d(np.asarray(given))
+        except ValueError:  # parts of different shapes
+            numbers = np.empty(0, np.object_)
+        if numbers.dtype.kind not in "biuf":
+            raise TypeError(f"{self.label} must return real numbers, got {type(given).__name__}: {shown(given)}.")
+        if numbers.dtype.kind == "b" and ((self.lower <= 0.0) & (self.upper >= 1.0)).any():
+            raise TypeError(f"{self.label} returned a truth value, and its bounds allow both True and False.")
+        return numbers.astype(np.float64)
 
 
 class Constraints:

@@ -223,7 +223,7 @@ _BY_CALLBACK = "The callback stopped the run."
 
 def _why_nothing_was_optimised(optimizer: Optimizer | None) -> str:
     what = "random points only" if isinstance(optimizer, RandomPoints) else "the initial population only"
-    return f"Nothing was optimised: there were evaluations for {what}."
+    return f"Nothing was optimised: the run consists of {what}."
 
 
 def _takes_convergence(callback: Callback) -> bool:

@@ -137,7 +137,14 @@ class Evaluations(Tally):
         if not self._constraints:
             for value in self._values(points):
                 yield value, 0.0
-            return
+        elif isinstance(self._function, PointFunction) and self._function.calls_one_by_one:
+            # Where constraints and function are one simulation, that is kept too as soon as it is known.
+            for point in points:
+                yield from self._constrained_outcomes(point[None], everywhere)
+        else:
+            yield from self._constrained_outcomes(points, everywhere)
+
+    def _constrained_outcomes(self, points: FloatArray, everywhere: bool) -> Iterator[tuple[float, float]]:
         violations = [self._constraints.total_violation(point) for point in points]
         is_asked = np.array([everywhere or violation == 0.0 for violation in violations], np.bool_)
         values = iter(self._values(points[is_asked]))

@@ -113,8 +113,8 @@ def minimize(
         atol: See ``tol``.
         vectorized: Whether ``fun`` takes many points at once.
         workers: Number of processes that share the evaluations of a generation (-1 for one per core; ``fun`` must
-            then be picklable), or a function that works like ``map``. Where a process dies, its generation is evaluated
-            once more by new ones.
+            then be picklable), or a function that works like ``map``. Where a process dies, new ones evaluate what has
+            no value yet, unless that kills them too.
         x0: One point (D,) or several (K, D) to begin with, in place of the first random individuals. All are
             evaluated; where there are more than individuals, the best become individuals. Methods of other packages
             have them evaluated and know nothing of them.
@@ -190,14 +190,12 @@ def minimize(
     space = SearchSpace.of(bounds, integrality)
     conditions = Constraints(constraints, space.dimension)
     budget = resolved_budget(max_evaluations, space)
-    if x0 is not None and init is not None:
-        raise ValueError("`x0` and `init` are two names of one argument, got both.")
     plan = _Plan(
         space,
         conditions,
         Choice.of(method, controller, optional_whole("population_size", population_size, 1)),
         budget,
-        _checked_starts(space, init if x0 is None else x0, budget),
+        _checked_starts(space, x0, init, budget),
         polishing_method(polish, conditions),
         _checked_limits(target, maxiter, tol, atol, callback),
         None if max_time is None else real("max_time", max_time, 0.0),
@@ -296,10 +294,13 @@ def _first_points(plan: _Plan, evaluations: Evaluations, room: int) -> FloatArra
     return starts[:, plan.space.free]
 
 
-def _checked_starts(space: SearchSpace, x0: ArrayLike | None, budget: int) -> FloatArray:
-    starts = space.checked_starts(x0)
+def _checked_starts(space: SearchSpace, x0: ArrayLike | None, init: ArrayLike | None, budget: int) -> FloatArray:
+    if x0 is not None and init is not None:
+        raise ValueError("`x0` and `init` are two names of one argument, got both.")
+    name = "x0" if init is None else "init"
+    starts = space.checked_starts(x0 if init is None else init, name)
     if len(starts) > budget:
-        raise ValueError(f"`x0` must not be more points than `max_evaluations`, got {len(starts)} and {budget}.")
+        raise ValueError(f"`{name}` must not be more points than `max_evaluations`, got {len(starts)} and {budget}.")
     return starts
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -17,7 +17,7 @@ from de_gym.minimizing.scipys import is_scipys
 if TYPE_CHECKING:
     from scipy.optimize import Bounds
 
-BoundsLike: TypeAlias = "Sequence[tuple[float, float]] | Bounds"
+BoundsLike: TypeAlias = "Iterable[tuple[float, float]] | Bounds"
 
 
 @dataclass(frozen=True)
@@ -83,19 +83,19 @@ class SearchSpace:
         """Return the points (P, D) with whole numbers where they are asked for, inside the bounds."""
         return np.where(self.integral, np.clip(np.rint(points), self.lower, self.upper), points)
 
-    def checked_starts(self, x0: ArrayLike | None) -> FloatArray:
-        """Return given starting points as the user's points (K, D), K possibly 0."""
+    def checked_starts(self, x0: ArrayLike | None, name: str = "x0") -> FloatArray:
+        """Return starting points, given by an argument of that name, as the user's points (K, D), K possibly 0."""
         if x0 is None:
             return np.empty((0, self.dimension))
         try:
             starts = np.atleast_2d(np.asarray(x0, dtype=np.float64))
         except (TypeError, ValueError):
-            raise ValueError(f"`x0` must be points of numbers, got {shown(x0)}.") from None
+            raise ValueError(f"`{name}` must be points of numbers, got {shown(x0)}.") from None
         if starts.ndim != 2 or starts.shape[1] != self.dimension:
-            raise ValueError(f"`x0` must be points of {self.dimension} coordinates, got shape {np.shape(x0)}.")
+            raise ValueError(f"`{name}` must be points of {self.dimension} coordinates, got shape {np.shape(x0)}.")
         starts = self.rounded(starts)
         if not ((starts >= self.lower) & (starts <= self.upper)).all():
-            raise ValueError("`x0` must lie inside the bounds, got a point outside or NaN.")
+            raise ValueError(f"`{name}` must lie inside the bounds, got a point outside or NaN.")
         return starts
 
 
@@ -107,7 +107,7 @@ def _split_bounds(bounds: Any) -> tuple[FloatArray, FloatArray]:
         )
         bounds = np.stack([low, high], axis=-1)
     try:
-        pairs = np.asarray(bounds, dtype=np.float64)
+        pairs = np.asarray(list(bounds) if isinstance(bounds, Iterator) else bounds, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"`bounds` must be (lower, upper) pairs of numbers, got {shown(bounds)}.") from error
     if pairs.ndim != 2 or pairs.shape[1] != 2 or not len(pairs):

@@ -20,7 +20,7 @@ class WorkerPool:
     """A function in several processes.
 
     A process that dies, by a crash or for lack of memory, takes all others with it; the points that have no value yet
-    are then evaluated once more by new processes.
+    are then evaluated once more by new processes, as often as that brings at least one value.
     """
 
     def __init__(self, fun: Callable[[FloatArray], Any], num_workers: int | None) -> None:
@@ -37,8 +37,8 @@ class WorkerPool:
 
     def map(self, _: Callable[[FloatArray], Any], points: Sequence[FloatArray]) -> Iterator[Any]:
         """Yield the results of the stored function, in order and as soon as they are known."""
-        num_done = 0
-        for is_last_attempt in (False, True):
+        num_done, num_done_at_death = 0, -1
+        while True:
             try:
                 for result in self._get_executor().map(_call, points[num_done:]):
                     num_done += 1
@@ -46,11 +46,12 @@ class WorkerPool:
                 return
             except BrokenProcessPool as error:
                 self.close()
-                if is_last_attempt:
+                if num_done == num_done_at_death:
                     raise CallFailed(
                         "A worker process died twice while it evaluated the same points: look for a crash or a lack "
                         "of memory in `fun`, and for a script without `if __name__ == '__main__':`."
                     ) from error
+                num_done_at_death = num_done
 
     def close(self) -> None:
         """End the processes, whatever they are doing."""
@@ -79,4 +80,18 @@ def _install(payload: bytes) -> None:
 
 
 def _call(point: FloatArray) -> Any:
-    return _installed(point)
+    try:
+        return _installed(point)
+    except Exception as error:
+        if not _can_be_sent(error):
+            raise RuntimeError(repr(error)) from error
+        raise
+
+
+def _can_be_sent(error: Exception) -> bool:
+    """Return whether another process can read an exception; one that it cannot read would look like a death."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return False
+    return True

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from de_gym.arrays import FloatArray
+from de_gym.checks import shown
 
 Evaluator: TypeAlias = Callable[[FloatArray], FloatArray]
 UserFunction: TypeAlias = Callable[[FloatArray], object]
@@ -43,9 +44,16 @@ class PointFunction:
             except CallFailed:
                 raise
             except Exception as error:
-                shown = np.array2string(point, precision=6, threshold=20)
-                raise RuntimeError(f"Function {self._label!r} raised {error!r} at the point {shown}.") from error
+                if isinstance(error, StopIteration) and not self.calls_one_by_one:
+                    raise TypeError("`workers` must give one value for each point, and gave fewer.") from None
+                where = np.array2string(point, precision=6, threshold=20)
+                raise RuntimeError(f"Function {self._label!r} raised {error!r} at the point {where}.") from error
             yield self._as_number(result)
+
+    @property
+    def calls_one_by_one(self) -> bool:
+        """Whether a point is only evaluated when its value is asked for."""
+        return self._map is map
 
     def _as_number(self, result: object) -> float:
         if type(result) is not float:
@@ -70,24 +78,27 @@ class VectorFunction:
         try:
             result = self._fun(points.copy())
         except Exception as error:
-            shown = "no point" if not len(points) else np.array2string(points[0], precision=6, threshold=20)
+            first = "no point" if not len(points) else np.array2string(points[0], precision=6, threshold=20)
             raise RuntimeError(
-                f"Function {self._label!r} raised {error!r} on {len(points)} points, the first of them {shown}."
+                f"Function {self._label!r} raised {error!r} on {len(points)} points, the first of them {first}."
             ) from error
         values = _as_numbers(result, self._label)
         if values.shape != (len(points),):
             raise ValueError(
-                f"Function {self._label!r} must return shape {(len(points),)} for {len(points)} points, "
-                f"got {values.shape}."
+                f"Function {self._label!r} must return shape {(len(points),)} for {len(points)} points, which are the "
+                f"rows of its argument, got {values.shape}."
             )
         return _without_nan(values)
 
 
 def _as_numbers(result: object, label: str) -> FloatArray:
     """Return ``result`` as float64; anything that is not made of real numbers is an error."""
-    array = np.asarray(result)
+    try:
+        array = np.asarray(result)
+    except ValueError:  # parts of different shapes, such as a value and a gradient
+        array = np.empty(0, np.object_)
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"Function {label!r} must return real numbers, got {type(result).__name__}: {result!r}.")
+        raise TypeError(f"Function {label!r} must return real numbers, got {type(result).__name__}: {shown(result)}.")
     return array.astype(np.float64)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numba import njit
 
 from de_gym.evolution.eigenvectors import learn_eigenvectors, rotate_rows
 from de_gym.evolution.rand_and_best import REPAIRS, STRATEGIES, RandAndBest, cross, repair_points, write_donors
@@ -66,9 +67,19 @@ def test_crossover_share_matches_the_rate(rng, rate):
     assert trials.mean() == pytest.approx(1 / 5 + rate * 4 / 5, abs=0.005)
 
 
+@njit
+def repair_in_place(points, parents, lower, upper, repair):
+    repair_points(points, parents, lower, upper, repair)
+
+
+@njit
+def learned(positions, rows):
+    return learn_eigenvectors(positions, rows)
+
+
 def repaired(value, parent, repair):
     points = np.array([[value, 0.0]])
-    repair_points(points, np.array([[parent, 0.0]]), LOWER, UPPER, REPAIRS[repair])
+    repair_in_place(points, np.array([[parent, 0.0]]), LOWER, UPPER, REPAIRS[repair])
     assert points[0, 1] == 0.0
     return points[0, 0]
 
@@ -96,7 +107,7 @@ def test_eigenvectors_are_those_of_the_given_rows(rng):
     rotation = np.linalg.qr(rng.normal(size=(4, 4)))[0]
     positions = rng.normal(size=(60, 4)) * [1.0, 5.0, 20.0, 100.0] @ rotation.T
     positions[30:] = rng.normal(size=(30, 4)) * 1e4  # the others would spoil it
-    basis = learn_eigenvectors(positions, np.arange(30))
+    basis = learned(positions, np.arange(30))
     diagonal = basis.T @ np.cov(positions[:30], rowvar=False) @ basis
     assert np.allclose(basis.T @ basis, np.eye(4), atol=1e-12)
     assert np.allclose(diagonal, np.diag(np.diag(diagonal)), atol=1e-8 * diagonal.max())

@@ -172,7 +172,7 @@ def test_starting_population_and_point():
     np.testing.assert_array_equal(first[:12], start)
     assert solve(rosen, [(0, 2)] * 2, 300, x0=[1.0, 1.0]).fun == 0.0
     for wrong in ([[0.5, 3.0]], np.zeros((3, 3))):
-        with pytest.raises(ValueError, match="`x0`"):
+        with pytest.raises(ValueError, match="`init`"):
             solve(rosen, [(0, 2)] * 2, 300, init=wrong)
 
 
