@@ -1,19 +1,24 @@
 """Breaks central lines one at a time and sees whether the tests concerned notice.
 
-Run ``python tests/mutants.py [FIRST LAST]``; each mutant is tried in a copy of the repository that keeps what is
-compiled already. Those that no kernel contains come first; of the others, those of one file follow each other.
+Run ``python tests/mutants.py [FIRST LAST] [--keep FILE]``; each mutant is tried in a copy of the repository that keeps
+what is compiled already. Those that no kernel contains come first; of the others, those of one file follow each other.
+A file that verdicts are kept in lets a later call with the same file try only the others.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import NamedTuple
 
@@ -164,7 +169,7 @@ SILENT = (
     ),
     (
         "machine/compiling.py",
-        "return cast(Kernel, njit(**_OPTIONS)(function))",
+        "return cast(Kernel, njit(**options)(function))",
         "raise",
         "machine/test_compiling.py::test_a_kernel_is_compiled_without_a_cache_where_none_can_be_written",
     ),
@@ -212,8 +217,8 @@ SILENT = (
     ),
     (
         "../agents/evolution_strategy.py",
-        "self._means[-_NUM_AVERAGED:]",
-        "self._means[:_NUM_AVERAGED]",
+        "self._means[len(self._means) - num_averaged :]",
+        "self._means[:num_averaged]",
         "agents/test_evolution_strategy.py::test_the_result_is_the_mean_of_the_last_middles",
     ),
     (
@@ -410,8 +415,8 @@ KERNELS = (
     ),
     Mutant(
         "machine/front_selection.py",
-        "max(moved, _SMALLEST_SHARE)",
-        "max(moved, 0.0)",
+        "larger_of(moved, _SMALLEST_SHARE)",
+        "larger_of(moved, 0.0)",
         SELECTION + "test_share_of_the_sparse_memory_stays_between_a_tenth_and_nine_tenths",
     ),
     Mutant(
@@ -440,8 +445,8 @@ KERNELS = (
     ),
     Mutant(
         "machine/top_and_front.py",
-        "min(run.size, max(SMALLEST_SIZE, stretched))",
-        "max(SMALLEST_SIZE, stretched)",
+        "smaller_of(run.size, larger_of(SMALLEST_SIZE, stretched))",
+        "larger_of(SMALLEST_SIZE, stretched)",
         SELECTION + "test_a_stretched_plan_does_not_let_populations_grow",
     ),
 )
@@ -449,18 +454,24 @@ KERNELS = (
 MUTANTS = tuple(Mutant(*line, in_kernel=False) for line in SILENT + SHELLS) + KERNELS
 
 
+def broken(mutant: Mutant, root: Path) -> str:
+    """Return the text of the file with the line broken."""
+    text = (root / "de_gym" / mutant.file).read_text()
+    if text.count(mutant.old) != 1:
+        raise ValueError(f"{mutant.file} must have {mutant.old!r} once, got it {text.count(mutant.old)} times.")
+    return text.replace(mutant.old, mutant.new)
+
+
 def is_noticed(mutant: Mutant, copy: Path) -> bool:
     """Return whether the tests fail with the line broken."""
     path = copy / "de_gym" / mutant.file
-    text = path.read_text()
-    if text.count(mutant.old) != 1:
-        raise ValueError(f"{mutant.file} must have {mutant.old!r} once, got it {text.count(mutant.old)} times.")
-    changed, times = text.replace(mutant.old, mutant.new).rstrip("\n"), path.stat()
-    if not mutant.in_kernel and len(text) > len(changed):
-        changed += "\n#" + "-" * (len(text) - len(changed) - 3) + "\n"
+    changed, times = broken(mutant, copy).rstrip("\n"), path.stat()
+    if not mutant.in_kernel and times.st_size > len(changed):
+        changed += "\n#" + "-" * (times.st_size - len(changed) - 3) + "\n"
     path.write_text(changed)
     if not mutant.in_kernel:
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # compiled kernels of this size and time stay
+    Path(cache_from_source(path)).unlink(missing_ok=True)  # Python knows it by size and time as well
     return not passes((mutant.tests,), copy)
 
 
@@ -502,17 +513,37 @@ def copy_repository(root: Path, folder: str) -> Path:
     return Path(folder)
 
 
-def main() -> None:
-    """Try the mutants and print which of them live."""
-    first, last = map(int, sys.argv[1:3]) if len(sys.argv) == 3 else (1, len(MUTANTS))
-    chosen = MUTANTS[first - 1 : last]
+def known_verdicts(path: Path | None) -> dict[Mutant, str]:
+    """Return the verdicts that were kept in a file, which need not be there yet."""
+    lines = path.read_text().splitlines() if path is not None and path.exists() else []
+    return {Mutant(*mutant): found for found, mutant in map(json.loads, lines)}
+
+
+def verdicts(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, str]]:
+    """Yield mutants with their verdicts."""
     with tempfile.TemporaryDirectory() as whole:
         # What fails unbroken would seem to notice everything; and this compiles what the copies of the copy share.
-        if not passes([mutant.tests for mutant in chosen], copy_repository(ROOT, whole)):
+        if mutants and not passes([mutant.tests for mutant in mutants], copy_repository(ROOT, whole)):
             raise ValueError("The tests must pass before a line is broken.")
-        for number, mutant in enumerate(chosen, first):
-            found = verdict(mutant, Path(whole))
-            print(f"{number:2d} {found} {mutant.file}: {mutant.old!r} -> {mutant.new!r}", flush=True)
+        for mutant in mutants:
+            yield mutant, verdict(mutant, Path(whole))
+
+
+def main() -> None:
+    """Try mutants and print which of them live."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("numbers", nargs="*", type=int, help="the first and the last to try; all without them")
+    parser.add_argument("--keep", type=Path, help="file of the verdicts so far, not asked again, and of those to come")
+    arguments = parser.parse_args()
+    first, last = arguments.numbers or (1, len(MUTANTS))
+    chosen, found = MUTANTS[first - 1 : last], known_verdicts(arguments.keep)
+    for mutant, answer in verdicts([mutant for mutant in chosen if mutant not in found]):
+        found[mutant] = answer
+        print(f"{answer} {mutant.file}: {mutant.old!r} -> {mutant.new!r}", flush=True)
+        if arguments.keep is not None:
+            with arguments.keep.open("a") as file:
+                file.write(json.dumps([answer, mutant]) + "\n")
+    print(dict(Counter(found[mutant] for mutant in chosen)))
 
 
 if __name__ == "__main__":
