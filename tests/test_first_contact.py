@@ -20,8 +20,26 @@ ROOT = Path(__file__).parents[1]
 BOX = [(-5.0, 3.0), (-1.0, 4.0)]
 
 
-def in_new_process(code: str) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+# Names what is compiled by a first call: our kernels, and what of numba's own is compiled for itself.
+FIRST_CALL = """
+import de_gym
+from numba.core import event
+de_gym.minimize
+with event.install_recorder("numba:compile") as recorder:
+    de_gym.minimize(sum, [(0, 1)] * 3, method="{method}", max_evaluations=300)
+print(*[record.data["dispatcher"].py_func.__qualname__ for _, record in recorder.buffer if record.is_start])
+"""
+
+# The peak in kB; that of ``getrusage`` is not below the parent's.
+PEAK = """
+import de_gym
+de_gym.minimize(sum, [(0, 1)] * 3, max_evaluations=300)
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+def in_new_process(code: str, **variables: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     done = subprocess.run([sys.executable, "-c", code], env=environment, check=True, capture_output=True, text=True)
     return done.stdout.strip()
 
@@ -76,6 +94,23 @@ def test_missing_extras_are_named(name, package):
     )
     assert f"{name} needs the package" in (message := in_new_process(code))
     assert f"pip install 'de-gym[{package}]'" in message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("method", "most"), [("learned", 7), ("jso", 10), ("cobide", 8), ("hses", 10)])
+def test_first_call_compiles_few_kernels_once_each_and_no_messages(method, most, tmp_path):
+    names = in_new_process(FIRST_CALL.format(method=method), NUMBA_CACHE_DIR=str(tmp_path)).split()
+    # An array that is assigned to a slice compiles how to put its shape in words: two seconds.
+    assert not [name for name in names if "shape_context" in name or "unicode" in name]
+    kernels = [name for name in names if "<locals>" not in name]
+    assert "_count_points" in kernels
+    assert len(kernels) == len(set(kernels)) <= most
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
+def test_memory_of_a_call_whose_kernels_are_compiled():
+    in_new_process(PEAK)
+    assert int(in_new_process(PEAK)) * 1024 < 160e6
 
 
 def bowl(x, centre=0.5):

@@ -138,10 +138,13 @@ def update_strategy(
     kept += (1.0 - moves) * constants.rank_one_rate * constants.path_rate * (2.0 - constants.path_rate)
     next_covariance = kept * covariance
     for j in range(dimension):
-        next_covariance[j] += constants.rank_one_rate * next_path[j] * next_path
+        factor = constants.rank_one_rate * next_path[j]
+        for k in range(dimension):
+            next_covariance[j, k] += factor * next_path[k]
         for rank in range(parents.shape[0]):
             weight = constants.rank_parents_rate * constants.weights[rank] * steps[rank, j]
-            next_covariance[j] += weight * steps[rank]
+            for k in range(dimension):
+                next_covariance[j, k] += weight * steps[rank, k]
 
     next_step_size = step_size * math.exp(constants.step_rate / constants.step_damping * (length - 1.0))
     if fitness[order[0]] == fitness[order[constants.num_flat - 1]]:

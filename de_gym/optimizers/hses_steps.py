@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
-from de_gym.machine.compiling import compiled
+from de_gym.machine.compiling import compiled, shared
 from de_gym.machine.ordering import rank_by_fitness
+from de_gym.machine.replacement import copy_row, copy_rows
 from de_gym.optimizers.cma_steps import CMAConstants, decompose, sample_steps, update_strategy
 
 # Where the points of a generation come from: the box, a univariate model with outside coordinates redrawn or wrapped,
@@ -213,17 +214,17 @@ def sample_generation(
         if starts[run] == starts[run + 1]:
             continue
         if samplers[run] == UNIFORM:
-            points[rows] = 2.0 * bound * numbers[rows] - bound
+            copy_rows(2.0 * bound * numbers[rows] - bound, points[rows])
         elif samplers[run] == STRATEGY:
             steps = sample_steps(numbers[rows], state.basis[run], state.axis_lengths[run])
-            points[rows] = wrap_outside(state.cma_mean[run] + state.step_size[run] * steps, bound)
+            copy_rows(wrap_outside(state.cma_mean[run] + state.step_size[run] * steps, bound), points[rows])
         else:
             mean, deviation = state.mean[run], (shrink_factor if state.shrinks[run] else 1.0) * state.deviation[run]
             drawn = mean + deviation * numbers[rows]
             if samplers[run] == REDRAWN:
-                points[rows] = redraw_outside(drawn, mean + deviation * fresh[rows], bound)
+                copy_rows(redraw_outside(drawn, mean + deviation * fresh[rows], bound), points[rows])
             else:
-                points[rows] = wrap_outside(drawn, bound)
+                copy_rows(wrap_outside(drawn, bound), points[rows])
     return points
 
 
@@ -259,7 +260,16 @@ def fit_models(
     """Replace the models of the given runs, in place, by those of their points."""
     for run in runs:
         rows = slice(starts[run], starts[run + 1])
-        state.mean[run], state.deviation[run] = fit_model(points[rows], values[rows], weights)
+        mean, deviation = fit_model(points[rows], values[rows], weights)
+        _copy(mean, state.mean[run])
+        _copy(deviation, state.deviation[run])
+
+
+@shared
+def _copy(source: FloatArray, target: FloatArray) -> None:
+    """Copy all numbers."""
+    for j in range(source.shape[0]):
+        target[j] = source[j]
 
 
 @compiled
@@ -290,7 +300,7 @@ def advance_cma(
     for run in runs:
         rows = slice(starts[run], starts[run + 1])
         state.generation[run] += 1
-        state.cma_mean[run], step_size[run], step_path[run], path[run], covariance[run] = update_strategy(
+        mean, step_size[run], next_step_path, next_path, next_covariance = update_strategy(
             points[rows],
             normals[rows],
             values[rows],
@@ -303,7 +313,13 @@ def advance_cma(
             state.generation[run],
             constants,
         )
-        state.basis[run], state.axis_lengths[run] = decompose(covariance[run])
+        _copy(mean, state.cma_mean[run])
+        _copy(next_step_path, step_path[run])
+        _copy(next_path, path[run])
+        copy_rows(next_covariance, covariance[run])
+        basis, axis_lengths = decompose(next_covariance)
+        copy_rows(basis, state.basis[run])
+        _copy(axis_lengths, state.axis_lengths[run])
 
 
 @compiled
@@ -313,4 +329,4 @@ def keep_results(runs: IntArray, starts: IntArray, points: FloatArray, values: F
         leader, slot = starts[run] + np.argmin(values[starts[run] : starts[run + 1]]), state.stage[run] - FIRST_CMA
         if values[leader] < state.result_values[run, slot]:
             state.result_values[run, slot] = values[leader]
-            state.results[run, slot] = points[leader]
+            copy_row(points, leader, state.results[run], slot)
