@@ -34,6 +34,9 @@ _ENTRIES = {"stage", "num_candidates", "step_size", "scales", "seed", "initial",
 # Of a generation, so that no two generations of a training draw the same ones.
 _LARGEST_NUMBER_OF_PROBLEMS = 1000
 
+# Of errors that are compared.
+_DECIMALS = 8
+
 # Scores are noisy, and so is the middle of the search distribution: the second half of the training, but no more than
 # so many generations, is averaged.
 _LARGEST_NUMBER_AVERAGED = 10
@@ -148,11 +151,15 @@ def _run_chunk(chunk: Chunk) -> tuple[list[int], FloatArray]:
 def win_shares(errors: FloatArray) -> FloatArray:
     """Return the share of a task's other runs that each run ends better than, ties one half, shape (P, T).
 
+    Errors count as equal where they are to eight decimals, as an error below 1e-8 counts as none: where all runs end in
+    the same local minimum, rounding errors say nothing.
+
     >>> win_shares(np.array([[1.0, 0.0], [2.0, 0.0], [3.0, 5.0]]))
     array([[1.  , 0.75],
            [0.5 , 0.75],
            [0.  , 0.  ]])
     """
+    errors = errors.round(_DECIMALS)
     better = (errors[:, None] < errors[None]).sum(axis=1)
     equal = (errors[:, None] == errors[None]).sum(axis=1) - 1
     shares: FloatArray = (better + 0.5 * equal) / (len(errors) - 1)
@@ -267,8 +274,7 @@ class EvolutionStrategy:
             complete = np.concatenate([self._complete(candidates), np.zeros((1, len(self._initial)))])
             errors = run_tasks(tasks, _as_controller(complete), self.backend, self.workers)
             scores = win_shares(errors)[:-1].mean(axis=1)
-            ties = (errors[:-1] == errors[-1]).mean()
-            self.anchor_scores.append(float((errors[:-1] < errors[-1]).mean() + 0.5 * ties))
+            self.anchor_scores.append(float(np.mean([win_shares(errors[[p, -1]])[0] for p in range(len(candidates))])))
             self._tell(candidates, scores.tolist())
             if callback is not None and callback(self) is True:
                 break

@@ -87,45 +87,64 @@ _LATE_START = {
 # Where few coordinates at a time are worth changing, which the memory then says, basins must live long enough for their
 # coordinates to be put together: successes that replace their target do not crowd the others out.
 _SEPARABLE_START = {
-    "in_place_probability": {"constant": 9.0, "crossover_memory": -12.0},
-    "sparse_probability": {"constant": 2.5, "crossover_memory": -3.0},
+    "in_place_probability": {"constant": 6.0, "crossover_memory": -7.0},
+    "sparse_probability": {"constant": 3.0, "crossover_memory": -3.0},
 }
+
+# Populations in which nothing is left to find begin anew.
+_RESTARTING_START = {"restart_probability": {"constant": 2.0}}
 
 # The more generations a run has, the more it suffers from CR and F that are a little wrong.
 _LONG_SCALES = {
     "crossover_shift": 0.15,
     "mean_scale_factor": 0.5,
     "noise_probability": 0.5,
-    "in_place_probability": 5.0,
+    "in_place_probability": 4.0,
+    "sparse_probability": 2.0,
 }
 
 # What pays in long runs only.
-_UNUSED = ("in_place_probability",)
+_LONG_ONLY = ("in_place_probability",)
+_NOT_IN_TINY_RUNS = (*_LONG_ONLY, "restart_probability")
 
 # Long runs with many coordinates are what training costs most, so these have fewer candidates and problems.
 REGIMES = {
-    "tiny-few": Regime(-1.9, _FEW, Stage(32, _SOME_COORDINATES, 50.0, 300.0, num_problems=240), unused=_UNUSED),
-    "tiny-many": Regime(-1.9, _MANY, Stage(24, _MANY_COORDINATES, 50.0, 300.0, num_problems=160), unused=_UNUSED),
+    "tiny-few": Regime(
+        -1.9, _FEW, Stage(32, _SOME_COORDINATES, 50.0, 300.0, num_problems=240), unused=_NOT_IN_TINY_RUNS
+    ),
+    "tiny-many": Regime(
+        -1.9, _MANY, Stage(24, _MANY_COORDINATES, 50.0, 300.0, num_problems=160), unused=_NOT_IN_TINY_RUNS
+    ),
     "short-few": Regime(
-        -1.0, _FEW, Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144), scales=_LONG_SCALES, unused=_UNUSED
+        -1.0,
+        _FEW,
+        Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144),
+        start=_RESTARTING_START,
+        scales=_LONG_SCALES,
+        unused=_LONG_ONLY,
     ),
     "short-many": Regime(
-        -1.0, _MANY, Stage(9, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60), scales=_LONG_SCALES, unused=_UNUSED
+        -1.0,
+        _MANY,
+        Stage(9, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60),
+        start=_RESTARTING_START,
+        scales=_LONG_SCALES,
+        unused=_LONG_ONLY,
     ),
     "long-few": Regime(
         0.0,
         _FEW,
-        Stage(20, (10, 10, 5), 1e4, 1e4, num_problems=60, cec2013_share=0.4),
-        size_weight=0.4,
-        start=_LATE_START | _SEPARABLE_START,
+        Stage(24, (10, 10, 5), 1e4, 1e4, num_problems=80, cec2013_share=0.4),
+        size_weight=0.2,
+        start=_LATE_START | _SEPARABLE_START | _RESTARTING_START,
         scales=_LONG_SCALES,
     ),
     "long-many": Regime(
         0.0,
         _MANY,
-        Stage(6, (30, 50, 30, 20), 1e4, 1e4, num_problems=40, cec2013_share=0.5),
+        Stage(8, (30, 50, 30, 20), 1e4, 1e4, num_problems=40, cec2013_share=0.5),
         num_candidates=20,
-        start=_LATE_START | _SEPARABLE_START,
+        start=_LATE_START | _SEPARABLE_START | _RESTARTING_START,
         scales=_LONG_SCALES,
     ),
 }

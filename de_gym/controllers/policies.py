@@ -84,7 +84,7 @@ def from_policy(policy: object, env: object = None) -> PolicyController:
 
     >>> import gymnasium as gym, numpy as np, de_gym
     >>> env = gym.make("AdaptiveDEControl-v0", functions=[1], dimension=10)
-    >>> controller = from_policy(lambda observations: np.zeros((len(observations), 14)), env)
+    >>> controller = from_policy(lambda observations: np.zeros((len(observations), *env.action_space.shape)), env)
     >>> controller.is_residual
     True
 

@@ -26,13 +26,13 @@ class AdaptiveDEControlEnv(RunEnv):
     >>> env = gym.make("AdaptiveDEControl-v0", suite="cec2013", functions=[1], dimension=10)
     >>> observation, info = env.reset(seed=0)
     >>> observation.shape, env.action_space.shape, env.unwrapped.controls[0]
-    ((11,), (14,), 'mean_scale_factor')
+    ((11,), (15,), 'mean_scale_factor')
     >>> observation, reward, terminated, truncated, info = env.step(env.action_space.sample())
     >>> info["evaluations"], info["function"], reward >= 0
     (400, 1, True)
 
     ## Action Space
-    `Box(-1, 1, (14,), float32)`, one number a per control, named in `env.unwrapped.controls`. Values outside the box
+    `Box(-1, 1, (15,), float32)`, one number a per control, named in `env.unwrapped.controls`. Values outside the box
     are clipped; NaN is an error. SR is the success rate of the last generation. With `shell="l-srtde"`:
 
     | Entry | Control | What it becomes |
@@ -51,6 +51,7 @@ class AdaptiveDEControlEnv(RunEnv):
     | 11 | sparse_probability | trials that may draw CR from a second memory of small rates: max(0, a) |
     | 12 | midpoint_probability | outside coordinates go halfway to the bound instead of anywhere: max(0, a) |
     | 13 | in_place_probability | successes that replace their target, not the oldest individual: max(0, a) |
+    | 14 | restart_probability | where all values are equal, the populations begin anew: max(0, a) |
 
     With `shell="jso"` there are seven:
 

@@ -14,6 +14,7 @@ from de_gym.machine.run_features import FEATURES
 from de_gym.machine.scale_free import FIRST_SUCCESS_RATE
 from de_gym.machine.streams import KeyArray
 from de_gym.machine.top_and_front import (
+    FIRST_SHARE,
     LARGEST_WITH_AXES,
     MAIN,
     MAIN_RATE,
@@ -33,9 +34,6 @@ _SMALL_BUDGET_PER_DIMENSION = 200.0
 _RESIDUAL_SCALE = 1.2
 # However small the budget, there are so many individuals; and as large as they are, there are so many generations.
 _SMALLEST_START, _FEWEST_GENERATIONS = 8, 4
-
-# How much of its probability every way to make a trial has before the first generation.
-_FIRST_SHARE = 0.5
 
 # Number of the streams of the initial points, before that of the first generation.
 _BEFORE_ALL = -1
@@ -123,7 +121,7 @@ def start(
     runs["evaluations"] = runs["size"] = runs["initial_size"] = sizes
     for name in ("success_rate", "recent_success_rate", "lasting_success_rate"):
         runs[name] = FIRST_SUCCESS_RATE
-    runs["shares"], runs["basis_evaluations"] = _FIRST_SHARE, -1
+    runs["shares"], runs["basis_evaluations"] = FIRST_SHARE, -1
     memory = np.empty((num_runs, 2, MEMORY_SIZE))
     memory[:, MAIN], memory[:, SPARSE] = MAIN_RATE, SPARSE_RATE
     state = TwoPopulations(
@@ -178,4 +176,4 @@ def _fill(index: int, state: TwoPopulations, points: FloatArray, values: FloatAr
     state.positions[index, :, :size] = points[order]
     state.fitness[index, :POOL, :size] = fitness[order]
     state.rows[index, :, :size] = state.ranking[index, :size] = np.arange(size)
-    state.runs["best_fitness"][index] = fitness[order[0]]
+    state.runs["best_fitness"][index] = state.runs["leading_fitness"][index] = fitness[order[0]]

@@ -45,6 +45,7 @@ CONTROLS = (
     Control("sparse_probability", "lets a trial draw CR from the sparse memory, if that has earned it", "max(0, a)"),
     Control("midpoint_probability", "outside coordinates go halfway to the bound instead of anywhere", "max(0, a)"),
     Control("in_place_probability", "successes that replace their target instead of the oldest of front", "max(0, a)"),
+    Control("restart_probability", "populations whose better half has one value begin anew in the box", "max(0, a)"),
 )
 
 PARAMETERS = np.dtype([(control.name, "f8") for control in CONTROLS], align=True)
@@ -100,3 +101,4 @@ def follow_rule_in_run(run: Run, residual: FloatArray, parameter: Run) -> None:
     parameter.sparse_probability = residual[11] if residual[11] > 0.0 else 0.0
     parameter.midpoint_probability = residual[12] if residual[12] > 0.0 else 0.0
     parameter.in_place_probability = residual[13] if residual[13] > 0.0 else 0.0
+    parameter.restart_probability = residual[14] if residual[14] > 0.0 else 0.0

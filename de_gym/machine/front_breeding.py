@@ -17,6 +17,7 @@ from de_gym.machine.breeding_places import (
     FORCED,
     FRONT_RANK,
     MINUS,
+    NEW_POINT,
     NUM_SECTIONS,
     OTHER_RANK,
     PARENT,
@@ -35,6 +36,7 @@ from de_gym.machine.breeding_places import (
     TARGET_RANK,
     TRIPLE_FACTOR,
     USE_IN_PLACE,
+    USE_RESTART,
     USE_SPARSE,
     USE_TRIPLE,
     WEIGHT,
@@ -97,6 +99,9 @@ _SPARSE_SPREAD = 0.1
 _TRIPLE_PBEST_SHARE, _TRIPLE_PBEST_LOSS = 0.17, 0.5
 _TRIPLE_MEAN_FACTOR, _TRIPLE_FACTOR_SPREAD = 0.5, 0.1
 
+# Relative difference of values that count as equal: little more than the rounding errors of a function.
+_EQUAL = 1e-12
+
 # The axes are turned after this many evaluations per squared dimension: often enough for axes that move slowly, and
 # seldom enough to cost less than the evaluations.
 _EVALUATIONS_PER_TURN = 5
@@ -131,6 +136,15 @@ def breed_run(
         high,
         trials.points,
     )
+    if run.part == 0:
+        run.begins_anew = _has_nothing_left(run, home) and happens(
+            parameter.restart_probability, USE_RESTART, 0, places
+        )
+        if run.begins_anew:
+            _forget_values(run, home)
+    if run.begins_anew:
+        _draw_new_points(run, trials, places)
+        return
     seed_streams(places.key, places.stream, space.states)
     fill_uniforms(space.states, places.uniforms, num_uniforms(count, dimension))
     _make_numbers(run, parameter, home, places)
@@ -138,6 +152,39 @@ def breed_run(
     _pick_memories(run, parameter, home, trials.ways, places)
     _pick_entrants(parameter.in_place_probability, trials.ways, places)
     cross_all(run, parameter, trials.rates, trials.ways, places)
+
+
+@inlined
+def _has_nothing_left(run: Run, home: RunPlaces) -> bool:
+    """Return whether the better half of top has one value, up to rounding errors."""
+    best = home.top_fitness[0]
+    return home.top_fitness[run.size // 2] - best <= _EQUAL * abs(best)
+
+
+@shared
+def _forget_values(run: Run, home: RunPlaces) -> None:
+    """Let every new point be better than whoever is there."""
+    stay_apart()
+    for slot in range(run.size):
+        home.front_fitness[slot] = home.top_fitness[slot] = math.inf
+    run.leading_fitness = math.inf
+
+
+@shared
+def _draw_new_points(run: Run, trials: TrialPlaces, places: BreedingPlaces) -> None:
+    """Write points uniform in the box, which enter front one slot after another."""
+    stay_apart()
+    base, low, high, dimension = (
+        find_base(places.key, places.stream, NEW_POINT),
+        places.low,
+        places.high,
+        places.dimension,
+    )
+    for i in range(places.num_trials):
+        for j in range(dimension):
+            places.points[i * dimension + j] = low[j] + uniform_at(base, i * dimension + j) * (high[j] - low[j])
+        trials.targets[i] = (run.cursor + i) % run.size
+        trials.rates[i], trials.ways[i] = 1.0, 0
 
 
 @shared

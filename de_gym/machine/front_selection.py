@@ -10,10 +10,11 @@ import numpy as np
 from de_gym.machine.compiling import inlined, shared
 from de_gym.machine.lanes import choose, larger_of, moved, smaller_of, whole_of
 from de_gym.machine.ordering import rank_numbers
-from de_gym.machine.scale_free import average_success_rate
+from de_gym.machine.scale_free import FIRST_SUCCESS_RATE, average_success_rate
 from de_gym.machine.selection import copy_row
 from de_gym.machine.top_and_front import (
     ALONG_AXES,
+    FIRST_SHARE,
     FROM_SPARSE,
     IN_PLACE,
     MAIN,
@@ -21,6 +22,7 @@ from de_gym.machine.top_and_front import (
     MEMORY_SIZE,
     NUM_WAYS,
     SPARSE,
+    SPARSE_RATE,
     Run,
     RunPlaces,
     TrialPlaces,
@@ -143,9 +145,23 @@ def _end_generation(
     run.size, run.cursor = next_size, run.cursor % next_size
     run.part, run.num_made, run.pool_size = 0, 0, 0
     run.generation += 1
+    if run.begins_anew:
+        _forget_experience(run, places)
     best = places.top_fitness[0]
-    run.stagnation = 0 if best < run.best_fitness else run.stagnation + 1
-    run.best_fitness = best
+    run.stagnation = 0 if best < run.leading_fitness else run.stagnation + 1
+    run.leading_fitness, run.best_fitness = best, smaller_of(run.best_fitness, best)
+
+
+@inlined
+def _forget_experience(run: Run, places: RunPlaces) -> None:
+    """Let the rule be what it is at the beginning of a run."""
+    run.success_rate = run.recent_success_rate = run.lasting_success_rate = FIRST_SUCCESS_RATE
+    run.begins_anew, run.basis_evaluations = 0, -1
+    for way in range(NUM_WAYS):
+        run.shares[way] = FIRST_SHARE
+    for slot in range(MEMORY_SIZE):
+        places.memory[MAIN * MEMORY_SIZE + slot] = MAIN_RATE
+        places.memory[SPARSE * MEMORY_SIZE + slot] = SPARSE_RATE
 
 
 @inlined

@@ -31,7 +31,7 @@ FEATURES = (
     Feature("lasting_success_rate", "its moving average that keeps 0.98"),
     Feature("diversity", "log10 of front's standard deviation in the box, against the start, over 4"),
     Feature("spread", "log10 of top's median minus best value, against the start, over 4"),
-    Feature("stagnation", "log10 of 1 + generations without a new best value"),
+    Feature("stagnation", "log10 of 1 + generations without a new best value of the populations there are"),
     Feature("crossover_memory", "mean of the main memory of crossover rates"),
     Feature("front_to_top", "log10 of front's median minus best value, against top's"),
     Feature("dimension", "log10 of the dimension over 10"),

@@ -43,6 +43,9 @@ IN_PLACE = 2
 MEMORY_SIZE = 5
 MAIN_RATE, SPARSE_RATE = 1.0, 0.2
 
+# How much of its probability every way to make a trial has before the first generation.
+FIRST_SHARE = 0.5
+
 # What every population shrinks to: target, p-best, r1 and r2 may all be different individuals.
 SMALLEST_SIZE = 4
 
@@ -75,7 +78,9 @@ RUN = np.dtype(
         ("recent_success_rate", "f8"),  # moving averages, of about the last 10 and the last 50 generations
         ("lasting_success_rate", "f8"),
         ("best_fitness", "f8"),
-        ("stagnation", "i8"),  # generations without a new best value
+        ("leading_fitness", "f8"),  # of the populations there are: they may have begun anew
+        ("begins_anew", "i8"),  # whether the current generation are new points instead of trials
+        ("stagnation", "i8"),  # generations without a new leading value
         ("initial_diversity", "f8"),  # of front
         ("initial_spread", "f8"),  # of top, median minus best
         ("shares", "f8", NUM_WAYS),  # how much of its probability each way has earned

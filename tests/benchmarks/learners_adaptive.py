@@ -114,7 +114,7 @@ def _recurrent(model: Any, scaled: Callable[[NDArray[Any]], NDArray[Any]]) -> Ac
 def main(config: Config) -> int:
     """Train, and print both returns and how probable their difference is by chance."""
     torch.set_num_threads(1)
-    zero = mean_returns(config, lambda observations, begins: np.zeros((len(observations), 14), np.float32))
+    zero = mean_returns(config, lambda observations, begins: np.zeros((len(observations), 15), np.float32))
     learned = mean_returns(config, train(config))
     p_value = wilcoxon(learned - zero).pvalue
     print(f"{config.learner} {learned.mean():.3f}, zero control {zero.mean():.3f}, p {p_value:.1e}")

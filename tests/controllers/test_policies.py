@@ -326,14 +326,14 @@ def test_settings_can_stand_for_the_environment():
         make_controlled_optimizer(controller, 13)
     with pytest.raises(ValueError, match="give it to ControlledDE"):
         AdaptiveDE(controller=controller)
-    residual = from_policy(lambda observations: np.zeros((len(observations), 14)), AdaptiveSettings())
+    residual = from_policy(lambda observations: np.zeros((len(observations), 15)), AdaptiveSettings())
     assert isinstance(make_controlled_optimizer(residual), AdaptiveDE)
     with pytest.raises(ValueError, match="give it to AdaptiveDE"):
         ControlledDE(residual)
 
 
 def test_population_size_of_an_adaptive_environment_is_kept_where_it_was_chosen():
-    zeros = lambda observations: np.zeros((len(observations), 14))  # noqa: E731
+    zeros = lambda observations: np.zeros((len(observations), 15))  # noqa: E731
     assert from_policy(zeros, make(ADAPTIVE)).population_size is None
     controller = from_policy(zeros, make(ADAPTIVE, population_size=33))
     optimizer = make_controlled_optimizer(controller)
@@ -345,7 +345,7 @@ def test_zeros_leave_the_adaptive_algorithm_alone_and_others_do_not():
     problem = de_gym.make_suite("cec2013", 10)[1]
     results = []
     for number in (0.0, 0.4):
-        policy = from_policy(lambda rows, number=number: np.full((len(rows), 14), number), make(ADAPTIVE))
+        policy = from_policy(lambda rows, number=number: np.full((len(rows), 15), number), make(ADAPTIVE))
         seeds = np.random.SeedSequence(0).spawn(3)
         results.append(run(make_controlled_optimizer(policy), problem, seeds=seeds, max_evaluations=BUDGET).errors)
     plain = run(AdaptiveDE(), problem, seeds=np.random.SeedSequence(0).spawn(3), max_evaluations=BUDGET).errors
@@ -361,7 +361,7 @@ class Remembering:
 
     def __call__(self, observations, runs):
         self.counts[runs] += 1
-        return np.repeat(0.1 * np.sin(self.counts[runs])[:, None], 14, axis=1)
+        return np.repeat(0.1 * np.sin(self.counts[runs])[:, None], 15, axis=1)
 
     def keep(self, runs):
         self.counts = self.counts[runs]

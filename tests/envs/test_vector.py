@@ -45,7 +45,7 @@ class Family(NamedTuple):
 
 FAMILIES = [
     Family("DEParamControl-v0", DEParamControlEnv, DEParamControlVectorEnv, 20),
-    Family("AdaptiveDEControl-v0", AdaptiveDEControlEnv, AdaptiveDEControlVectorEnv, 14),
+    Family("AdaptiveDEControl-v0", AdaptiveDEControlEnv, AdaptiveDEControlVectorEnv, 15),
     Family("AdaptiveDEControl-v0", AdaptiveDEControlEnv, AdaptiveDEControlVectorEnv, 7, {"shell": "jso"}),
 ]
 

@@ -78,7 +78,7 @@ from de_gym.controllers import from_policy
 
 class Middle:
     def __call__(self, observations):
-        return np.full((len(observations), 14), 0.1)
+        return np.full((len(observations), 15), 0.1)
 
 adjusted = from_policy(Middle(), gym.make("AdaptiveDEControl-v0", functions=[1], dimension=10))
 """

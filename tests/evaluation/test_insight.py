@@ -71,7 +71,7 @@ def test_a_variant_that_always_loses_makes_the_part_worth_one(controller, tmp_pa
     monkeypatch.setattr(insight, "CASES", (SMALL,))
     errors = np.zeros((1 + len(controller.controls) + len(INPUTS) - 1, 4, 2))
     errors[1] = 1.0
-    content = Insight("x", controller.controls, {SMALL: errors}, {SMALL: np.zeros((len(KINDS), NUM_BINS, 14))})
+    content = Insight("x", controller.controls, {SMALL: errors}, {SMALL: np.zeros((len(KINDS), NUM_BINS, 15))})
     write_insight(content, tmp_path / "insight.npz")
     rows = insight_table(read_insight(tmp_path / "insight.npz")).rows
     assert [rows[0][0].text, rows[0][1].text, rows[0][1].strong] == [

@@ -181,6 +181,7 @@ class TestRule:
             ("sparse_probability", 2.0, 1.0),
             ("midpoint_probability", 1.0, 1.0),
             ("in_place_probability", 0.4, 0.4),
+            ("restart_probability", 0.4, 0.4),
         ],
     )
     def test_residuals_do_what_the_table_says(self, name, residual, expected):
@@ -426,6 +427,63 @@ class TestAxes:
         basis = np.eye(3)
         turn(basis, np.ones((4, 3)), np.zeros(3), np.full(3, 2.0))
         np.testing.assert_array_equal(basis, np.eye(3))
+
+
+def nested(points):
+    """Two valleys, of which the wrong one, around zero, ends at 1; the right one is narrow."""
+    distance = np.abs(points - 0.9).max(axis=1)
+    return np.minimum(1.0 + (points**2).sum(axis=1), 20.0 * distance)
+
+
+class TestRestarts:
+    """Populations with nothing left to find begin anew; what was found is kept."""
+
+    def stuck(self, values, **chosen):
+        """Return a run of 16 individuals with these values in [2, 3], and its state after one generation."""
+        points, size = np.random.default_rng(3).uniform(2.0, 3.0, (16, 2)), 16
+        bounds = np.full((1, 2), -1.0), np.full((1, 2), 3.0)
+        state = start(make_keys(1), points, np.array([0, size]), values, 10**6, *bounds)
+        state.runs["stagnation"], state.runs["success_rate"], state.memory[:] = 7, 0.1, 0.4
+        parameters, made = set_parameters(state.runs, residuals(1, **chosen)), []
+        trials = breed(state, parameters, *bounds)
+        while len(trials.points):
+            made.append(trials.points.copy())
+            select(state, parameters, trials, 8.0 + trials.points[:, 0])
+            trials = breed(state, parameters, *bounds, begins=False)
+        return state, np.concatenate(made)
+
+    def test_new_points_lie_anywhere_and_the_rule_begins_anew(self):
+        state, made = self.stuck(np.full(16, 5.0), restart_probability=1.0)
+        run = state.runs[0]
+        assert made.shape == (16, 2)
+        assert made.min() < 0.0
+        assert made.max() > 2.0
+        assert np.unique(made).size == made.size
+        np.testing.assert_array_equal(np.sort(8.0 + made[:, 0])[: run["size"]], state.fitness[0, TOP, : run["size"]])
+        assert (run["best_fitness"], run["leading_fitness"]) == (5.0, 8.0 + made[:, 0].min())
+        assert (run["stagnation"], run["success_rate"], run["lasting_success_rate"]) == (0, 0.5, 0.5)
+        np.testing.assert_array_equal(state.memory[0].T, [[1.0, 0.2]] * MEMORY_SIZE)
+
+    def test_equal_values_are_equal_up_to_rounding_errors(self):
+        nearly, apart = 5.0 + 1e-12 * np.arange(16) / 2, 5.0 + 1e-11 * np.arange(16)
+        assert self.stuck(nearly, restart_probability=1.0)[0].runs["leading_fitness"][0] > 7.0
+        state, made = self.stuck(apart, restart_probability=1.0)
+        assert state.runs["leading_fitness"][0] == 5.0
+        np.testing.assert_array_equal(made, self.stuck(apart)[1])
+
+    def test_whoever_does_not_ask_stays(self):
+        state, _ = self.stuck(np.full(16, 5.0), restart_probability=-1.0)
+        assert (state.runs["leading_fitness"][0], state.runs["stagnation"][0]) == (5.0, 8)
+
+    def test_restarts_find_what_the_first_population_missed(self):
+        problems = ProblemBatch([function(nested, -1.0, 1.0, 2)] * 10)
+        ends = [
+            run_to_end(begin(problems, 20_000, 30), problems, residuals(10, restart_probability=chosen)).runs
+            for chosen in (0.0, 1.0)
+        ]
+        missed, found = (np.mean(runs["best_fitness"] < 0.9) for runs in ends)
+        assert missed < 0.7
+        assert found >= 0.9
 
 
 def selected(front, targets, values, rates=None, ways=None, cursor=0, size_factor=0.0, budget=10**9, share=0.5):
@@ -787,10 +845,10 @@ class TestFeatures:
 class TestDoor:
     def test_residuals_of_the_wrong_shape_are_refused(self, problems):
         state = begin(problems, 1_000, 30)
-        with pytest.raises(ValueError, match=r"`residuals` must have shape \(4, 14\), .* got \(4, 2\)"):
+        with pytest.raises(ValueError, match=r"`residuals` must have shape \(4, 15\), .* got \(4, 2\)"):
             advance(state, problems, np.zeros((4, 2)))
         with pytest.raises(ValueError, match="`residuals` must be numbers, got NaN"):
-            advance(state, problems, np.full((4, 14), np.nan))
+            advance(state, problems, np.full((4, 15), np.nan))
 
     def test_bounds_of_the_wrong_shape_are_refused(self, problems):
         state = begin(problems, 1_000, 30)

@@ -102,8 +102,8 @@ def test_any_dimension_and_small_budgets(dimension):
 @pytest.mark.parametrize(
     ("residuals", "message"),
     [
-        (np.zeros((1, 12)), r"Actions must have shape \(1, 13\), got \(1, 12\)"),
-        (np.full((1, 14), np.nan), "got NaN"),
+        (np.zeros((1, 14)), r"Actions must have shape \(1, 15\), got \(1, 14\)"),
+        (np.full((1, 15), np.nan), "got NaN"),
     ],
 )
 def test_residuals_of_an_own_rule_are_checked(residuals, message):
