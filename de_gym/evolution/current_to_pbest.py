@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +28,11 @@ class CurrentToPbest(Shell):
         Control("other_pbest", "run", "whether an individual is never its own p-best"),
         NEXT_SIZE,
     )
+
+    @cached_property
+    def smallest_size(self) -> int:
+        """The parent, r1 and r2."""
+        return 3
 
     def num_uniforms(self, dimension: int) -> tuple[int, int]:
         """Return the numbers per individual: p-best, r1, r2, forced coordinate, crossover, archive; none per run."""

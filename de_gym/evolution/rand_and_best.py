@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -50,6 +51,11 @@ class RandAndBest(Shell):
     forces_only_empty: bool = False
     eigen_probability: float | None = None
     covariance_fraction: float = 0.5
+
+    @cached_property
+    def smallest_size(self) -> int:
+        """The parent and the others that are drawn."""
+        return self.num_others + 1
 
     def num_uniforms(self, dimension: int) -> tuple[int, int]:
         """Return the numbers per individual: others, forced coordinate, crossover; and the coin of a run."""

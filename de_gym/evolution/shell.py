@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.checks import whole
 from de_gym.evolution.populations import PLAN, PlanRecords, Population, RunRecords, Trials, make_population, settle
 from de_gym.machine.draws import GenerationDraws
 from de_gym.machine.replacement import ARCHIVE_RULES, drop_worst, replace_parents
@@ -89,6 +90,30 @@ def make_parameters(num_runs: int, capacity: int) -> Parameters:
     return Parameters(scale_factors, np.zeros(shape), scale_factors, np.zeros(shape, np.int64), plans)
 
 
+def check_parameters(parameters: Parameters, population: Population) -> Parameters:
+    """Return what somebody's controller has set as compiled code reads it, or say what is wrong with it."""
+    if not isinstance(parameters, Parameters):
+        raise TypeError(f"A controller of a shell must return `Parameters`, got {type(parameters).__name__}.")
+    shape, plans = (len(population.runs), population.capacity), parameters.plans
+    is_live = np.arange(population.capacity) < population.runs["size"][:, np.newaxis]
+    for name, table in zip(Parameters._fields[:-1], parameters[:-1], strict=True):
+        if not isinstance(table, np.ndarray) or table.shape != shape or table.dtype.kind not in "iuf":
+            raise ValueError(f"`{name}` of a controller must be numbers of shape {shape}, got {_described(table)}.")
+        if not np.isfinite(table[is_live]).all():
+            raise ValueError(f"`{name}` of a controller must be finite, got NaN or infinity.")
+    if not isinstance(plans, np.ndarray) or plans.dtype != PLAN or plans.shape != shape[:1]:
+        raise ValueError(
+            f"`plans` of a controller must be of type `PLAN` and shape {shape[:1]}, got {_described(plans)}."
+        )
+    factors, rates, weights = (np.ascontiguousarray(table, np.float64) for table in parameters[:3])
+    return Parameters(factors, rates, weights, np.ascontiguousarray(parameters.strategies, np.int64), plans.copy())
+
+
+def _described(array: object) -> str:
+    """Return what kind of array something is."""
+    return f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+
+
 @dataclass(frozen=True)
 class Shell(ABC):
     """What all shells have in common: one-to-one selection, an archive or none, sizes that may fall.
@@ -109,6 +134,11 @@ class Shell(ABC):
     archive_rule: str = "overwrite"
     strictly: bool = False
 
+    @property
+    @abstractmethod
+    def smallest_size(self) -> int:
+        """How many individuals a trial is made of: fewer would be drawn from memory that is not theirs."""
+
     @abstractmethod
     def num_uniforms(self, dimension: int) -> tuple[int, int]:
         """Return how many uniforms a generation takes per individual, and how many more per run."""
@@ -124,6 +154,7 @@ class Shell(ABC):
         archive_rows = min(int(self.archive_fraction * self.population_size), self.max_archive_size)
         # Where members leave at random, there must be room for all who come before they do.
         overflow = self.population_size if archive_rows and self.archive_rule == "random-leaving" else 0
+        whole("population_size", self.population_size, self.smallest_size)
         runs["size"] = self.population_size
         return make_population(runs, self.population_size, archive_rows + overflow, dimension)
 
@@ -140,5 +171,5 @@ class Shell(ABC):
         rule, share, largest = ARCHIVE_RULES[self.archive_rule], self.archive_fraction, self.max_archive_size
         replace_parents(*state, *trials, values, draws.uniforms, first_uniform, self.strictly, rule, share, largest)
         if NEXT_SIZE in self.controls:
-            drop_worst(*state, parameters.plans, share, largest)
+            drop_worst(*state, parameters.plans, self.smallest_size, share, largest)
         return Feedback(state.improvements, trials.starts, parameters)

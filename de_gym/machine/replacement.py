@@ -95,6 +95,7 @@ def drop_worst(
     parent_fitness: FloatArray,
     origins: IntArray,
     plans: RunArray,
+    smallest_size: int,
     archive_fraction: float,
     max_archive_size: int,
 ) -> None:
@@ -102,6 +103,9 @@ def drop_worst(
 
     The others keep their order; among equals the first goes first. The archive loses its tail.
     """
+    for run in range(runs.shape[0]):
+        if plans[run]["next_size"] < smallest_size:
+            raise ValueError("A controller chose a `next_size` that leaves fewer individuals than a trial is made of.")
     for run in range(runs.shape[0]):
         size, next_size = runs[run]["size"], plans[run]["next_size"]
         if next_size >= size:

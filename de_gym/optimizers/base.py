@@ -17,7 +17,7 @@ from de_gym.controllers.parameter_rule import ParameterRule
 from de_gym.evolution import draw_uniforms
 from de_gym.evolution.populations import RUN, Population, RunRecords, Trials
 from de_gym.evolution.run_arrays import take_runs
-from de_gym.evolution.shell import Parameters, Shell, View
+from de_gym.evolution.shell import Parameters, Shell, View, check_parameters
 from de_gym.machine.compiling import compiled
 from de_gym.machine.draws import DrawLayout, GenerationDraws
 from de_gym.problems.budgets import BudgetTooSmall
@@ -240,6 +240,8 @@ class ControlledOptimizer(Optimizer):
         )
         self._draws = GenerationDraws(self._rngs, self._state.capacity, layout)
         self._has_population = False
+        # Our own controllers are trusted.
+        self._must_check = not type(self.controller).__module__.startswith("de_gym.")
         self._parameters: Parameters | None = None
 
     def _ask(self, starts: IntArray) -> Trials:
@@ -249,6 +251,8 @@ class ControlledOptimizer(Optimizer):
             return Trials((lower + uniforms * (upper - lower)).reshape(-1, self._dimension), starts)
         self._draws.draw(starts)
         self._parameters = self.controller(View(self._state, self._draws))
+        if self._must_check:
+            self._parameters = check_parameters(self._parameters, self._state)
         return self.shell.breed(self._state, self._parameters, self._draws, self._lower, self._upper)
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from de_gym.evolution.current_to_pbest import CurrentToPbest
-from de_gym.evolution.populations import Trials
+from de_gym.evolution.populations import RUN, Trials
+from de_gym.evolution.rand_and_best import RandAndBest
 from de_gym.evolution.shell import make_parameters
 
 OVERWRITE = {"archive_fraction": 1.0}
@@ -115,14 +118,31 @@ def test_reduction_drops_the_first_of_equal_worst_and_keeps_the_order(settled, d
 def test_runs_are_reduced_each_by_its_own_plan_and_never_grow(settled, drawn):
     shell = CurrentToPbest(4)
     state = settled(shell, [[0.0, 1.0, 2.0, 3.0]] * 3, [[4.0, 3.0, 2.0, 1.0]] * 3)
-    select(shell, state, drawn(shell, np.zeros((3, 24))), [[0.0] * 4] * 3, [[9.0] * 4] * 3, next_size=[2, 4, 9])
-    assert state.runs["size"].tolist() == [2, 4, 4]
-    assert state.positions[0, :2, 0].tolist() == [2.0, 3.0]
+    select(shell, state, drawn(shell, np.zeros((3, 24))), [[0.0] * 4] * 3, [[9.0] * 4] * 3, next_size=[3, 4, 9])
+    assert state.runs["size"].tolist() == [3, 4, 4]
+    assert state.positions[0, :3, 0].tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("next_size", [2, 0, -30])
+def test_fewer_individuals_than_a_trial_is_made_of_are_refused(settled, drawn, next_size):
+    shell = CurrentToPbest(4)
+    state = settled(shell, [[0.0, 1.0, 2.0, 3.0]], [[4.0, 3.0, 2.0, 1.0]])
+    with pytest.raises(ValueError, match="leaves fewer individuals than a trial is made of"):
+        select(shell, state, drawn(shell, np.zeros((1, 24))), [[0.0] * 4], [[9.0] * 4], next_size=[next_size])
+
+
+@pytest.mark.parametrize(
+    ("shell", "least"), [(CurrentToPbest, 3), (RandAndBest, 4), (partial(RandAndBest, num_others=4), 5)]
+)
+def test_shells_have_as_many_individuals_as_a_trial_is_made_of(shell, least):
+    assert len(shell(least).start(np.zeros(1, RUN), 1).runs) == 1
+    with pytest.raises(ValueError, match=f"`population_size` must be at least {least}, got {least - 1}"):
+        shell(least - 1).start(np.zeros(1, RUN), 1)
 
 
 def test_a_run_without_trials_stays_what_it_was(settled, drawn):
-    shell = CurrentToPbest(2)
-    state = settled(shell, [[1.0, 2.0]] * 2, [[5.0, 6.0]] * 2)
-    trials = Trials(np.zeros((2, 1)), np.array([0, 0, 2]))
-    shell.select(state, make_parameters(2, 2), drawn(shell, np.zeros((2, 12))), trials, np.zeros(2))
-    assert state.fitness.tolist() == [[5.0, 6.0], [0.0, 0.0]]
+    shell = CurrentToPbest(3)
+    state = settled(shell, [[1.0, 2.0, 3.0]] * 2, [[5.0, 6.0, 7.0]] * 2)
+    trials = Trials(np.zeros((3, 1)), np.array([0, 0, 3]))
+    shell.select(state, make_parameters(2, 3), drawn(shell, np.zeros((2, 18))), trials, np.zeros(3))
+    assert state.fitness.tolist() == [[5.0, 6.0, 7.0], [0.0, 0.0, 0.0]]

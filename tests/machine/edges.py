@@ -49,6 +49,10 @@ def paraboloid(points: np.ndarray) -> np.ndarray:
     return ((points - 0.3) ** 2).sum(axis=-1)
 
 
+def plateau(points: np.ndarray) -> np.ndarray:
+    return np.ones(points.shape[:-1])
+
+
 def python_problem(dimension: int) -> Problem:
     return Problem.from_function(paraboloid, -1.0, 2.0, 0.0, dimension=dimension, vectorized=True)
 
@@ -122,6 +126,9 @@ def cases() -> Iterator[tuple[str, Callable[[], str]]]:
             yield f"two populations of {size}, {dimension}d, Python", partial(several, own)
             if dimension > 1:
                 yield f"two populations of {size}, {dimension}d", partial(several, compiled_problems(dimension, 5))
+    # With nothing left to find populations begin anew.
+    flat = [Problem.from_function(plateau, -1.0, 2.0, 0.0, dimension=9, vectorized=True)] * 2
+    yield "two populations, 9d, flat", partial(two_populations, flat, 9, 2, 300)
     # More trials than are made at once, and runs that share blocks of the evaluation.
     yield "many runs", partial(two_populations, compiled_problems(5, 3) * 20, 30, 0, 200)
     yield "one large run", partial(two_populations, compiled_problems(5, 1), 1100, 0, 3000)

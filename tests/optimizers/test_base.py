@@ -8,9 +8,11 @@ import pytest
 from de_gym.controllers.bimodal import Bimodal
 from de_gym.controllers.competing import Competing
 from de_gym.controllers.constant import Constant
+from de_gym.controllers.parameter_rule import ParameterRule
 from de_gym.controllers.success_history import CONTROLS, SuccessHistory
 from de_gym.controllers.success_means import SuccessMeans
 from de_gym.evolution.current_to_pbest import CurrentToPbest
+from de_gym.evolution.populations import PLAN
 from de_gym.evolution.rand_and_best import RandAndBest
 from de_gym.optimizers import METHODS, PAPER_METHODS, ControlledOptimizer, run
 
@@ -53,6 +55,47 @@ def test_every_rule_controls_every_shell(shell, rule, sphere):
     result = run(optimizer, sphere, num_runs=3, max_evaluations=4_000)
     assert np.all(result.errors < 30.0)  # of about 10^4 at the start
     assert np.all(result.evaluations <= 4_000)
+
+
+class OwnRule(ParameterRule):
+    """A rule from outside the package, which sets anything."""
+
+    def __init__(self, **changes):
+        self.changes = changes
+
+    def __call__(self, view):
+        self.parameters.scale_factors[:], self.parameters.crossover_rates[:] = 0.5, 0.9
+        return self.parameters._replace(**self.changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"scale_factors": np.ones((3, 7))}, r"`scale_factors` of .* shape \(3, 24\), got float64 of shape \(3, 7\)"),
+        ({"crossover_rates": np.ones((1, 24))}, r"`crossover_rates` of .* got float64 of shape \(1, 24\)"),
+        ({"pbest_weights": [0.5] * 24}, "`pbest_weights` of .* got list"),
+        ({"strategies": np.full((3, 24), "rand/1")}, "`strategies` of .* got <U6 of shape"),
+        ({"scale_factors": np.full((3, 24), np.nan)}, "`scale_factors` of a controller must be finite"),
+        ({"plans": np.zeros(2, PLAN)}, r"`plans` of .* shape \(3,\), got .* of shape \(2,\)"),
+        ({"plans": np.zeros(3)}, "`plans` of .* got float64"),
+        ({"plans": np.zeros(3, PLAN)}, "leaves fewer individuals than a trial is made of"),
+    ],
+)
+def test_parameters_of_an_own_rule_are_checked(changes, message, sphere):
+    optimizer = ControlledOptimizer("own", lambda settings, dimension: (SHELLS["pbest"], OwnRule(**changes)))
+    with pytest.raises(ValueError, match=message):
+        run(optimizer, sphere, num_runs=3, max_evaluations=400)
+
+
+def test_parameters_of_an_own_rule_may_be_any_numbers(sphere):
+    wanted, others = (np.full((2, 24), 0.5, kind) for kind in (np.float64, np.float32))
+    rules = [OwnRule(scale_factors=factors) for factors in (wanted, others, np.asfortranarray(wanted))]
+    results = [
+        run(ControlledOptimizer("own", lambda *_, rule=rule: (SHELLS["pbest"], rule)), sphere, 2, max_evaluations=400)
+        for rule in rules
+    ]
+    for result in results[1:]:
+        np.testing.assert_array_equal(result.best_positions, results[0].best_positions)
 
 
 @pytest.mark.parametrize("name", list(PAPER_METHODS))
