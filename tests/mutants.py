@@ -105,7 +105,7 @@ SILENT = (
         "../agents/reinforce.py",
         "self.num_timesteps = timesteps_before",
         "pass",
-        "agents/test_callbacks.py::test_a_stopped_training_goes_on_bit_for_bit",
+        "agents/test_reinforce.py::test_a_callback_can_end_the_training",
     ),
     (
         "../agents/run_folders.py",
@@ -281,7 +281,7 @@ SHELLS = (
         "envs/adaptive_process.py",
         "action_low: float = -1.0",
         "action_low: float = 0.0",
-        ADAPTIVE + "test_actions_outside_the_box_are_clipped",
+        ADAPTIVE + "test_negative_actions_act",
     ),
     (
         "envs/run_env.py",
@@ -500,7 +500,7 @@ def passes(tests: Sequence[str], copy: Path) -> bool:
             with suppress(ProcessLookupError):
                 os.killpg(tests_under_way.pid, signal.SIGKILL)
         output.seek(0)
-        if code not in (0, 1):
+        if code > 1:  # a signal's number is negative: the tests have crashed
             raise ValueError(f"The tests {nodes} cannot be run:\n{output.read()[-2000:]}")
     return code == 0
 
@@ -531,7 +531,7 @@ def verdicts(mutants: Sequence[Mutant]) -> Iterator[tuple[Mutant, str]]:
 
 def main() -> None:
     """Try mutants and print which of them live."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("numbers", nargs="*", type=int, help="the first and the last to try; all without them")
     parser.add_argument("--keep", type=Path, help="file of the verdicts so far, not asked again, and of those to come")
     arguments = parser.parse_args()

@@ -28,14 +28,8 @@ from de_gym.envs.process import (
 )
 from de_gym.envs.shells import num_pbest, shrink
 from de_gym.envs.state import RunState
-from de_gym.machine.breeding import Workspace, breed_by_rank, make_workspace
 from de_gym.machine.compiling import compiled, inlined
-from de_gym.machine.kernel import evaluate_programs
-from de_gym.machine.selection import select_by_rank
-
-# Runs advanced together: few, so that they stay in the processor's inner caches from breeding to selection, and
-# enough that the code of each of these steps is not fetched anew for every run.
-_RUNS_AT_ONCE = 16
+from de_gym.machine.ranked_generations import advance_by_rank, breed_by_rank, select_by_rank
 
 
 @compiled
@@ -43,8 +37,14 @@ def summarize(state: RunState, normalized: FloatArray) -> None:
     """Derive histogram, best error and the scaled fitness (R, C) from the sorted fitness of R runs."""
     normalize_fitness(state.fitness, normalized)
     fitness_histogram(state.runs, normalized, state.histogram)
-    for run in range(len(state.runs)):
-        state.runs[run].best_error = max(state.fitness[run, 0] - state.runs[run].reference, 0.0)
+    _find_errors(state.runs, state.fitness)
+
+
+@inlined
+def _find_errors(runs: RunArray, fitness: FloatArray) -> None:
+    """Write the error of the best individual of R runs."""
+    for run in range(len(runs)):
+        runs[run].best_error = max(fitness[run, 0] - runs[run].reference, 0.0)
 
 
 @compiled
@@ -66,42 +66,24 @@ def _observe(
 
 
 @inlined
-def _breed(
-    state: RunState,
-    actions: FloatArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    codes: RunArray,
-    workspace: Workspace,
-    starts: IntArray,
-    trials: FloatArray,
-) -> None:
-    """Write the trials (T, D) and where each run's begin."""
-    runs, settings = state.runs, codes[0]
-    counts = np.empty(len(runs), np.int64)
+def _count_pbest(runs: RunArray, codes: RunArray) -> IntArray:
+    """Return how many individuals of each run lead, shape (R,)."""
+    counts, settings = np.empty(len(runs), np.int64), codes[0]
     for run in range(len(runs)):
         share_spent = runs[run].evaluations / settings.max_evaluations
         counts[run] = num_pbest(settings.pbest_schedule, settings.pbest_constant, share_spent, runs[run].size)
-    parents, repair = (state.runs, state.positions, state.order), settings.bound_repair
-    breed_by_rank(*parents, actions, counts, lower, upper, repair, workspace, starts, trials)
+    return counts
 
 
 @inlined
-def _select(
-    state: RunState,
-    starts: IntArray,
-    trials: FloatArray,
-    trial_fitness: FloatArray,
-    codes: RunArray,
-    normalized: FloatArray,
-) -> None:
-    """Turn the state into that of one generation later, and write the scaled fitness (R, C)."""
-    push_histogram(state.runs, state.history, state.histogram, codes[0].has_window)
-    select_by_rank(state.runs, state.positions, state.order, state.fitness, starts, trials, trial_fitness)
-    for run in range(len(state.runs)):
-        state.runs[run].evaluations += starts[run + 1] - starts[run]
-        state.runs[run].generation += 1
-    shrink(state.runs, state.fitness, codes[0].final_size, codes[0].max_evaluations)
+def _finish_generation(state: RunState, codes: RunArray, normalized: FloatArray) -> None:
+    """Count a generation whose trials have competed, and write the scaled fitness (R, C)."""
+    runs = state.runs
+    push_histogram(runs, state.history, state.histogram, codes[0].has_window)
+    for run in range(len(runs)):
+        runs[run].evaluations += runs[run].num_trials
+        runs[run].generation += 1
+    shrink(runs, state.fitness, codes[0].final_size, codes[0].max_evaluations)
     summarize(state, normalized)
 
 
@@ -110,13 +92,12 @@ def breed_runs(
     state: RunState, actions: FloatArray, lower: FloatArray, upper: FloatArray, codes: RunArray
 ) -> tuple[FloatArray, IntArray]:
     """Return the trials of one generation, shape (T, D), and where each run's begin, shape (R + 1,)."""
-    num_runs, capacity = state.order.shape
-    dimension, total = state.positions.shape[2], 0
-    for run in range(num_runs):
-        total += state.runs[run].size
-    trials, starts = np.empty((total, dimension)), np.empty(num_runs + 1, np.int64)
-    workspace = make_workspace(capacity, dimension, codes[0].bound_repair)
-    _breed(state, actions, lower, upper, codes, workspace, starts, trials)
+    runs, total = state.runs, 0
+    for run in range(len(runs)):
+        total += runs[run].size
+    trials, starts = np.empty((total, state.positions.shape[2])), np.empty(len(runs) + 1, np.int64)
+    plan = actions, _count_pbest(runs, codes), lower, upper, codes[0].bound_repair
+    breed_by_rank(runs, state.positions, state.order, *plan, starts, trials)
     return trials, starts
 
 
@@ -125,7 +106,8 @@ def select_runs(
     state: RunState, starts: IntArray, trials: FloatArray, trial_fitness: FloatArray, codes: RunArray
 ) -> None:
     """Turn the state into that of one generation later, given the trials (T, D) and their values (T,)."""
-    _select(state, starts, trials, trial_fitness, codes, np.empty(state.fitness.shape))
+    select_by_rank(state.runs, state.positions, state.order, state.fitness, starts, trials, trial_fitness)
+    _finish_generation(state, codes, np.empty(state.fitness.shape))
 
 
 @inlined
@@ -155,24 +137,13 @@ def average_actions(runs: RunArray, actions: FloatArray, figures: FloatArray) ->
 @compiled
 def describe_runs(state: RunState, figures: FloatArray, counts: IntArray, best_positions: FloatArray) -> None:
     """Write what an ``Outcome`` says of the state."""
-    for run in range(len(state.runs)):
-        figures[BEST_ERROR, run], figures[BEST_FITNESS, run] = state.runs[run].best_error, state.fitness[run, 0]
-        counts[EVALUATIONS, run], counts[GENERATION, run] = state.runs[run].evaluations, state.runs[run].generation
+    runs, fitness, positions, order = state.runs, state.fitness, state.positions, state.order
+    for run in range(len(runs)):
+        figures[BEST_ERROR, run], figures[BEST_FITNESS, run] = runs[run].best_error, fitness[run, 0]
+        counts[EVALUATIONS, run], counts[GENERATION, run] = runs[run].evaluations, runs[run].generation
+        best = order[run, 0]
         for j in range(best_positions.shape[1]):
-            best_positions[run, j] = state.positions[run, state.order[run, 0], j]
-
-
-@inlined
-def _slice_runs(state: RunState, first: int, end: int) -> RunState:
-    """Return the runs from ``first`` up to ``end``, which share their memory with the state."""
-    return RunState(
-        state.runs[first:end],
-        state.positions[first:end],
-        state.order[first:end],
-        state.fitness[first:end],
-        state.history[first:end],
-        state.histogram[first:end],
-    )
+            best_positions[run, j] = positions[run, best, j]
 
 
 @compiled
@@ -203,24 +174,13 @@ def advance_runs(
         What ``judge_runs`` returns.
     """
     state = RunState(runs, positions, order, fitness, history, histogram)
-    (num_runs, capacity), dimension = order.shape, positions.shape[2]
-    num_at_once = min(num_runs, _RUNS_AT_ONCE)
-    trials, values = np.empty((num_at_once * capacity, dimension)), np.empty(num_at_once * capacity)
-    points, fitness_of_points = trials.reshape(1, -1, dimension), values.reshape(1, -1)
-    scaled, all_starts = np.empty((num_at_once, capacity)), np.empty(num_at_once + 1, np.int64)
-    workspace = make_workspace(capacity, dimension, codes[0].bound_repair)
-    error_before = np.empty(num_runs)
-    for run in range(num_runs):
+    error_before, normalized = np.empty(len(runs)), np.empty(fitness.shape)
+    for run in range(len(runs)):
         error_before[run] = runs[run].best_error
-    for first in range(0, num_runs, num_at_once):
-        end = min(first + num_at_once, num_runs)
-        part, low, high = _slice_runs(state, first, end), lower[first:end], upper[first:end]
-        starts, normalized = all_starts[: end - first + 1], scaled[: end - first]
-        average_actions(part.runs, actions[first:end], figures[:, first:end])
-        _breed(part, actions[first:end], low, high, codes, workspace, starts, trials)
-        # With three axes, because the kernel is compiled anew for each number of them.
-        evaluate_programs(points, starts, entries[first:end], instructions, data, fitness_of_points)
-        _select(part, starts, trials, values, codes, normalized)
-        _observe(part, normalized, codes, parts, observations[first:end])
-        describe_runs(part, figures[:, first:end], counts[:, first:end], best_positions[first:end])
+    average_actions(runs, actions, figures)
+    plan = actions, _count_pbest(runs, codes), lower, upper, codes[0].bound_repair
+    advance_by_rank(runs, positions, order, fitness, *plan, entries, instructions, data)
+    _finish_generation(state, codes, normalized)
+    _observe(state, normalized, codes, parts, observations)
+    describe_runs(state, figures, counts, best_positions)
     return judge_runs(runs, fitness[:, 0], error_before, codes, figures, flags)

@@ -1,8 +1,7 @@
 """Trials of DE/current-to-pbest/1/bin: a run's chosen rows in, its trials out, several coordinates at a time.
 
-``write_trials`` is the one place where trials of this kind are computed. ``breed_by_rank`` uses it for R runs whose
-individuals are chosen by rank, with random numbers from the runs' streams; ``trials_of_rows`` for one run whose rows
-somebody else has chosen.
+``write_trials`` is the one place where trials of this kind are computed. ``trials_of_ranks`` uses it for a run whose
+individuals are chosen by rank; ``trials_of_rows`` for one whose rows somebody else has chosen.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from de_gym.arrays import FloatArray, IntArray, RunArray
-from de_gym.machine.compiling import compiled, inlined
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.machine.compiling import compiled, inlined, shared
 from de_gym.machine.coordinates import (
     move_to_pbest,
     positive_or_never,
@@ -21,9 +20,9 @@ from de_gym.machine.coordinates import (
     to_midpoint,
     to_mirror,
 )
-from de_gym.machine.lanes import ROW_WIDTH, choose, load_from, moved, pointer_to, prefetch, store_from
+from de_gym.machine.lanes import ROW_WIDTH, choose, load_from, moved, pointer_to, prefetch, stay_apart, store_from
 from de_gym.machine.picks import pick_distinct_into, pick_index
-from de_gym.machine.streams import NUM_STREAMS, KeyArray, fill_uniforms, seed_streams, whole_turns
+from de_gym.machine.streams import NUM_STREAMS, KeyArray, whole_turns
 
 if TYPE_CHECKING:
     from de_gym.machine.coordinates import Number
@@ -70,9 +69,10 @@ class TrialNumbers(NamedTuple):
     trials: Pointer[float]
 
 
-@inlined
+@shared
 def write_trials(size: int, dimension: int, repair: int, numbers: TrialNumbers) -> None:
     """Write the trials of one run, brought back into the box by the given repair."""
+    stay_apart()
     if dimension < ROW_WIDTH:
         _write_narrow(size, dimension, repair, numbers)
     else:
@@ -259,7 +259,7 @@ def fetch(numbers: Pointer[float], length: int) -> None:
         prefetch(numbers, at)
 
 
-@inlined
+@shared
 def choose_rows(
     size: int,
     num_pbest: int,
@@ -282,6 +282,7 @@ def choose_rows(
         rows: Receives the rows.
         taken: Working memory of ``pick_distinct_into``.
     """
+    stay_apart()
     pick_distinct_into(uniforms, size, 2, size, size + archive_size, rows, _PLUS * size, taken)
     for i in range(size):
         minus = rows[_MINUS * size + i]
@@ -291,62 +292,24 @@ def choose_rows(
         rows[_MINUS * size + i] = order[minus] if minus < size else archive_start + minus - size
 
 
-@compiled
-def breed_by_rank(
-    runs: RunArray,
-    positions: FloatArray,
-    order: IntArray,
-    actions: FloatArray,
-    num_pbest: IntArray,
-    lower: FloatArray,
-    upper: FloatArray,
-    repair: int,
-    workspace: Workspace,
-    starts: IntArray,
-    trials: FloatArray,
-) -> None:
-    """Write the trials of R runs; each draws its uniforms from the streams of its key and generation number.
+class BreedingSpace(NamedTuple):
+    """Where a workspace begins; its attributes are that one's.
 
-    Args:
-        runs: Scalars of the runs, of which key, generation, size and archive size matter here, shape (R,).
-        positions: Rows of the population, then of the archive, shape (R, C + A, D).
-        order: Row of the individual of each rank, best first, shape (R, C).
-        actions: F of every rank, then CR of every rank, shape (R, 2C).
-        num_pbest: Number of leading individuals that count as p-best, shape (R,).
-        lower: Lower bounds, shape (R, D).
-        upper: Upper bounds, shape (R, D).
-        repair: A value of ``BOUND_REPAIRS``.
-        workspace: Overwritten.
-        starts: Receives the row of each run's first trial, and behind them the number of all, shape (R + 1,).
-        trials: Receives the trials, by rank, one run after the other, shape (T, D).
+    Attributes:
+        states: States of the random streams, shape (4, NUM_STREAMS).
+        uniforms: All random numbers of the generation.
+        picks: Shape (4, N).
+        taken: Shape (2, N).
     """
-    num_rows, dimension = positions.shape[1:]
-    capacity = order.shape[1]
-    rows, uniforms = pointer_to(workspace.picks), pointer_to(workspace.uniforms)
-    states, taken = pointer_to(workspace.states), pointer_to(workspace.taken)
-    all_positions, all_orders, all_actions = pointer_to(positions), pointer_to(order), pointer_to(actions)
-    all_lower, all_upper, all_trials = pointer_to(lower), pointer_to(upper), pointer_to(trials)
-    starts[0] = 0
-    for run in range(len(runs)):
-        size, first = runs[run].size, starts[run]
-        starts[run + 1] = first + size
-        pool, factors = moved(all_positions, run * num_rows * dimension), moved(all_actions, 2 * run * capacity)
-        fetch(pool, size * dimension)
-        seed_streams(runs[run].key, runs[run].generation, states)
-        fill_uniforms(states, uniforms, whole_turns(num_uniforms(size, dimension, repair)))
-        individuals, archived = moved(all_orders, run * capacity), runs[run].archive_size
-        choose_rows(size, num_pbest[run], capacity, archived, individuals, uniforms, rows, taken)
-        crossing = moved(uniforms, 4 * size)
-        force_coordinates(size, dimension, moved(uniforms, 3 * size), crossing)
-        numbers = TrialNumbers(
-            pool,
-            rows,
-            factors,
-            factors,
-            moved(factors, capacity),
-            crossing,
-            moved(all_lower, run * dimension),
-            moved(all_upper, run * dimension),
-            moved(all_trials, first * dimension),
-        )
-        write_trials(size, dimension, repair, numbers)
+
+    states: Pointer[np.uint64]
+    uniforms: Pointer[float]
+    picks: Pointer[int]
+    taken: Pointer[int]
+
+
+@inlined
+def locate_workspace(workspace: Workspace) -> BreedingSpace:
+    """Return where a workspace begins; whoever holds it keeps it alive."""
+    states, uniforms = pointer_to(workspace.states), pointer_to(workspace.uniforms)
+    return BreedingSpace(states, uniforms, pointer_to(workspace.picks), pointer_to(workspace.taken))

@@ -1,93 +1,120 @@
-"""Selection: trials replace parents where they are not worse, for R runs at once."""
+"""Selection in a population addressed by rank: trials replace parents where they are not worse."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from de_gym.arrays import FloatArray, IntArray, RunArray
-from de_gym.machine.compiling import compiled, inlined
-from de_gym.machine.lanes import ROW_WIDTH, load_from, pointer_to, smaller_of, store_from
-from de_gym.machine.ordering import INSERTION_LIMIT, is_better, is_not_worse, rank_by_fitness
+from de_gym.machine.compiling import inlined, shared
+from de_gym.machine.lanes import ROW_WIDTH, hold, load_from, moved, pointer_to, smaller_of, store_from
+from de_gym.machine.ordering import INSERTION_LIMIT, is_better, is_not_worse, rank_numbers
 from de_gym.machine.streams import later_uniform
 
 if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
 
 
-@compiled
-def select_by_rank(
-    runs: RunArray,
-    positions: FloatArray,
-    order: IntArray,
-    fitness: FloatArray,
-    starts: IntArray,
-    trials: FloatArray,
-    trial_fitness: FloatArray,
+class RankedPlaces(NamedTuple):
+    """Where the arrays of R populations begin whose individuals are addressed by rank, or those of one of them.
+
+    Attributes:
+        capacity: Individuals that there is room for, C.
+        num_rows: Rows of the population and of the archive, C + A.
+        dimension: Number of coordinates, D.
+        positions: Rows of the population, then of the archive, shape (R, C + A, D).
+        order: Row of the individual of each rank, best first, shape (R, C).
+        fitness: Values by rank, shape (R, C).
+    """
+
+    capacity: int
+    num_rows: int
+    dimension: int
+    positions: Pointer[float]
+    order: Pointer[int]
+    fitness: Pointer[float]
+
+
+@inlined
+def find_population(index: int, places: RankedPlaces) -> RankedPlaces:
+    """Return where the numbers of run ``index`` begin."""
+    capacity, num_rows, dimension = places.capacity, places.num_rows, places.dimension
+    return RankedPlaces(
+        capacity,
+        num_rows,
+        dimension,
+        moved(places.positions, index * num_rows * dimension),
+        moved(places.order, index * capacity),
+        moved(places.fitness, index * capacity),
+    )
+
+
+@shared
+def select_ranked(
+    run: Any,
+    size: int,
+    places: RankedPlaces,
+    trials: Pointer[float],
+    trial_fitness: Pointer[float],
+    winners: Pointer[int],
 ) -> None:
-    """Turn R populations into the next ones, in place: a trial replaces its parent where it is not worse.
+    """Turn one run's population into the next one, in place: a trial replaces its parent where it is not worse.
 
     Parents stay in their rows; only the order changes. That spares most of the copying. Where there is an archive,
     parents that are strictly beaten go there, each on a slot at random once it is full.
 
     Args:
-        runs: Scalars of the runs, whose successes and archive sizes are updated, shape (R,).
-        positions: Rows of the population, then of the archive, shape (R, C + A, D).
-        order: Row of the individual of each rank, best first before and after, shape (R, C).
-        fitness: Values by rank, shape (R, C).
-        starts: First trial of each run, shape (R + 1,).
-        trials: The trials by rank, shape (T, D).
-        trial_fitness: Their values, shape (T,).
+        run: Scalars of the run, whose successes and archive size are updated.
+        size: Number of trials and of individuals alive, N.
+        places: The run's population, best first before and after.
+        trials: The trials by rank, shape (N, D).
+        trial_fitness: Their values, shape (N,).
+        winners: Memory to work in, shape (N,).
     """
-    num_rows, dimension = positions.shape[1:]
-    capacity = order.shape[1]
-    num_archived = num_rows - capacity
-    better = np.empty(capacity, np.int64)
-    source, target = pointer_to(trials), pointer_to(positions)
-    values, offered, rows = pointer_to(fitness), pointer_to(trial_fitness), pointer_to(order)
-    for run in range(len(runs)):
-        # Taken anew for every run: an array may be freed after its last mention, whoever holds its address.
-        winners, num_better, first, start = pointer_to(better), 0, run * capacity, starts[run]
-        size = starts[run + 1] - start
-        for rank in range(size):
-            # Written for all and kept for some: a branch would be mispredicted as often as it is taken.
-            winners[num_better] = rank
-            num_better += is_not_worse(offered[start + rank], values[first + rank])
-        for index in range(num_better):
-            rank = winners[index]
-            at, value, slot = first + rank, offered[start + rank], first + rank
-            row = rows[at]
-            place = (run * num_rows + row) * dimension
-            if num_archived > 0 and is_better(value, values[at]):
-                retired = _archive_slot(runs, run, rank, min(num_archived, size))
-                copy_row(target, place, target, (run * num_rows + capacity + retired) * dimension, dimension)
-            copy_row(source, (start + rank) * dimension, target, place, dimension)
-            # Insertion keeps equals in their order. Parents that survive need none: those before got no worse.
-            while size <= INSERTION_LIMIT and slot > first and is_better(value, values[slot - 1]):
-                values[slot], rows[slot] = values[slot - 1], rows[slot - 1]
-                slot -= 1
-            values[slot], rows[slot] = value, row
-        if size > INSERTION_LIMIT:
-            _sort(order[run, :size], fitness[run, :size])
-        runs[run].num_trials, runs[run].num_successes = size, num_better
+    dimension, values, rows = places.dimension, places.fitness, places.order
+    num_archived, num_better = places.num_rows - places.capacity, 0
+    for rank in range(size):
+        # Written for all and kept for some: a branch would be mispredicted as often as it is taken.
+        winners[num_better] = rank
+        num_better += is_not_worse(trial_fitness[rank], values[rank])
+    for index in range(num_better):
+        rank = winners[index]
+        row, value, slot = rows[rank], trial_fitness[rank], rank
+        if num_archived > 0 and is_better(value, values[rank]):
+            retired = places.capacity + _archive_slot(run, rank, smaller_of(num_archived, size))
+            copy_row(places.positions, row * dimension, places.positions, retired * dimension, dimension)
+        copy_row(trials, rank * dimension, places.positions, row * dimension, dimension)
+        # Insertion keeps equals in their order. Parents that survive need none: those before got no worse.
+        while size <= INSERTION_LIMIT and slot > 0 and is_better(value, values[slot - 1]):
+            values[slot], rows[slot] = values[slot - 1], rows[slot - 1]
+            slot -= 1
+        values[slot], rows[slot] = value, row
+    if size > INSERTION_LIMIT:
+        _sort(rows, values, size)
+    run.num_trials, run.num_successes = size, num_better
 
 
 @inlined
-def _archive_slot(runs: RunArray, run: int, rank: int, num_slots: int) -> int:
+def _archive_slot(run: Any, rank: int, num_slots: int) -> int:
     """Return the slot of the archive that takes the beaten parent of this rank."""
-    count: int = runs[run].archive_size
+    count: int = run.archive_size
     if count < num_slots:
-        runs[run].archive_size = count + 1
+        run.archive_size = count + 1
         return count
-    return int(later_uniform(runs[run].key, runs[run].generation, rank) * num_slots)
+    return int(later_uniform(run.key, run.generation, rank) * num_slots)
 
 
-@compiled
-def _sort(order: IntArray, fitness: FloatArray) -> None:
-    """Sort one run's ``order`` (N,) and ``fitness`` (N,) by the latter."""
-    ranks = rank_by_fitness(fitness)
-    order[:], fitness[:] = order[ranks], fitness[ranks]
+@shared
+def _sort(order: Pointer[int], fitness: Pointer[float], size: int) -> None:
+    """Sort one run's ``order`` (N,) and ``fitness`` (N,) by the latter; equals keep their order."""
+    integers, numbers = np.empty((2, size), np.int64), np.empty(size)
+    ranks, rows, values = pointer_to(integers), moved(pointer_to(integers), size), pointer_to(numbers)
+    rank_numbers(fitness, size, ranks, rows, values)
+    for rank in range(size):
+        rows[rank], values[rank] = order[ranks[rank]], fitness[ranks[rank]]
+    for rank in range(size):
+        order[rank], fitness[rank] = rows[rank], values[rank]
+    hold((integers, numbers))
 
 
 @inlined

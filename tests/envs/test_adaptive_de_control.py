@@ -188,11 +188,14 @@ def test_the_budget_is_used_to_the_last_evaluation(budget):
 def test_no_generation_of_jso_exceeds_the_budget(budget):
     env = make(shell="jso", max_evaluations=budget, population_size=10, functions=[12])
     env.reset(seed=0)
-    terminated, state = False, env._state
-    while not terminated:
+    state = env._state
+    for _ in range(budget):  # no generation has no trials
         _, _, terminated, truncated, info = env.step(env.action_space.sample())
         assert not truncated
         assert terminated == (info["evaluations"] + state.shell_runs["size"][0] > budget)
+        if terminated:
+            break
+    assert terminated
     assert info["evaluations"] <= budget
 
 
@@ -258,6 +261,17 @@ def test_actions_outside_the_box_are_clipped(shell):
         np.testing.assert_array_equal(outside.step(wild)[0], inside.step(np.clip(wild, -1, 1))[0])
 
 
+def test_negative_actions_act(shell):
+    env = make(shell=shell)
+    assert (env.action_space.low == -1.0).all()
+    seen = []
+    for number in (-1.0, 0.0):
+        env.reset(seed=0)
+        env.step(np.full(len(env.controls), number))
+        seen.append(env.step(np.full(len(env.controls), number))[4]["best_position"])
+    assert not np.array_equal(*seen)
+
+
 def test_reset_options_fix_function_and_start(shell):
     env, suite = make(shell=shell, population_size=20), make_suite("cec2013", 10)
     population = np.random.default_rng(0).uniform(-100, 100, (20, 10))
@@ -301,7 +315,7 @@ def test_the_best_never_worsens_and_is_where_it_was_found(shell):
 
 
 def test_success_rates_of_jso_are_counted():
-    env = make(shell="jso", functions=[12], population_size=40)
+    env = AdaptiveDEControlEnv(problems=[sphere_problem(1e-3)], shell="jso", population_size=40, max_evaluations=3000)
     env.reset(seed=0)
     before = env._state.fitness[0].copy()
     observation, *_, info = env.step(np.zeros(7))

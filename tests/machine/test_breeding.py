@@ -16,7 +16,6 @@ from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.machine.breeding import (
     BOUND_REPAIRS,
     TrialNumbers,
-    breed_by_rank,
     choose_rows,
     force_coordinates,
     make_workspace,
@@ -27,7 +26,7 @@ from de_gym.machine.breeding import (
 from de_gym.machine.coordinates import to_mirror
 from de_gym.machine.lanes import moved, pointer_to
 from de_gym.machine.picks import pick_distinct
-from de_gym.machine.selection import select_by_rank
+from de_gym.machine.ranked_generations import breed_by_rank, select_by_rank
 
 
 class Population(NamedTuple):
@@ -59,8 +58,8 @@ def breed_all(positions, order, actions, num_pbest, keys, generation, lower, upp
     """Return the trials (R, N, D) of R runs that are all of one size."""
     num_runs, size = order.shape
     trials, starts = np.empty((num_runs * size, positions.shape[2])), np.empty(num_runs + 1, np.int64)
-    runs, workspace = as_runs(keys, generation, size), make_workspace(size, positions.shape[2], repair)
-    breed_by_rank(runs, positions, order, actions, num_pbest, lower, upper, repair, workspace, starts, trials)
+    runs = as_runs(keys, generation, size)
+    breed_by_rank(runs, positions, order, actions, num_pbest, lower, upper, repair, starts, trials)
     np.testing.assert_array_equal(starts, np.arange(num_runs + 1) * size)
     return trials.reshape(num_runs, size, -1)
 
@@ -356,8 +355,8 @@ def test_beaten_parents_go_to_the_archive_and_are_chosen_as_r2():
     runs["archive_size"] = capacity
     positions[0, size:] = 1000.0
     starts, bred_trials, box = np.empty(2, np.int64), np.empty((size, dimension)), np.full((1, dimension), 1e9)
-    actions, leading, workspace = np.ones((1, 2 * size)), np.array([1]), make_workspace(size, dimension, 0)
-    breed_by_rank(runs, positions, order, actions, leading, -box, box, 0, workspace, starts, bred_trials)
+    actions, leading = np.ones((1, 2 * size)), np.array([1])
+    breed_by_rank(runs, positions, order, actions, leading, -box, box, 0, starts, bred_trials)
     from_archive = (bred_trials < -900.0).all(axis=1)
     assert 0 < from_archive.sum() < size
 
