@@ -44,10 +44,10 @@ def play(policy: UnitBoxLstmPolicy, env: VecEnv, tape: Tape, observations: Any, 
         rows: Which runs of the env.
     """
     assert env.action_space.shape is not None
-    going = np.ones(env.num_envs, dtype=bool)[rows]
+    going, device = np.ones(env.num_envs, dtype=bool)[rows], policy.device
     while going.any():
         with torch.no_grad():
-            seen = torch.as_tensor(observations[rows], dtype=torch.float32, device=policy.device)
+            seen = torch.as_tensor(observations[rows], dtype=torch.float32, device=device)
             samples = sample(policy.action_distribution(tape.step(seen)), env.num_envs, rows)
         actions: NDArray[np.float32] = samples.cpu().numpy()
         clipped_actions = np.clip(actions, 0.0, 1.0)

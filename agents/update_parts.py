@@ -94,7 +94,7 @@ class UpdateArrays:
                 clipped_actions=np.clip(actions, 0.0, 1.0),
                 rewards=self.rewards[number].numpy(),
                 dones=self.dones[number].numpy() != 0,
-                infos=[ended.get(run, {}) for run in range(len(actions))],
+                infos=[ended.get(run, {}) for run in range(len(actions))] if ended else [{} for _ in actions],
                 going=active[number],
             )
 
@@ -165,7 +165,7 @@ def sum_hidden_weight(agent: RecurrentREINFORCE, arrays: UpdateArrays, num_steps
     """Return the gradient of the weight from one hidden state to the next: one of two equal shares of the sums."""
     states = list(arrays.hidden[:num_steps])
     weight = _weights(agent).hidden_weight
-    return sum_products(reversed(arrays.gate_grads[:num_steps]), states, weight)
+    return sum_products(_last_first(arrays.gate_grads, num_steps), states, weight)
 
 
 def sum_others(agent: RecurrentREINFORCE, arrays: UpdateArrays, num_steps: int) -> dict[str, Tensor]:
@@ -176,11 +176,15 @@ def sum_others(agent: RecurrentREINFORCE, arrays: UpdateArrays, num_steps: int) 
     moment_grads = [array[:num_steps].flatten(0, 1) for array in arrays.moment_grads]
     torch.autograd.backward(learned_moments(distribution), moment_grads)
     weights = _weights(agent)
-    gate_grads = list(reversed(arrays.gate_grads[:num_steps]))
+    gate_grads = _last_first(arrays.gate_grads, num_steps)
     weights.input_weight.grad = sum_products(gate_grads, list(arrays.inputs[:num_steps]), weights.input_weight)
     weights.input_bias.grad = sum_rows(gate_grads, weights.input_bias)
     weights.hidden_bias.grad = weights.input_bias.grad.clone()
     return {name: weight.grad for name, weight in policy.named_parameters() if weight.grad is not None}
+
+
+def _last_first(array: Tensor, num_steps: int) -> list[Tensor]:
+    return list(array[:num_steps])[::-1]  # views: to reverse a tensor copies it
 
 
 def _weights(agent: RecurrentREINFORCE) -> LstmWeights:
