@@ -13,6 +13,7 @@ from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3.common.distributions import Distribution
 from stable_baselines3.common.type_aliases import Schedule
 from torch import Tensor, nn
+from torch.distributions import Normal
 
 from .networks import HIDDEN_LAYERS, HiddenLayer, NetworkName
 
@@ -131,7 +132,10 @@ class UnitBoxLstmPolicy(RecurrentActorCriticPolicy):
         if self.interpolation is not None:
             mean = mean @ self.interpolation.T
         log_std = nn.functional.logsigmoid(self.std_net(latent_pi)) if self.std == "state" else self.log_std
-        return self.action_dist.proba_distribution(mean, log_std)
+        # What `proba_distribution` does, but for asking of every step whether its numbers are finite.
+        deviation = torch.ones_like(mean) * log_std.exp()
+        self.action_dist.distribution = Normal(mean, deviation, validate_args=False)
+        return self.action_dist
 
     def action_distribution(self, hidden_states: Tensor) -> Distribution:
         """Return the distribution of the actions at hidden states (B, H); SB3 sums log-probabilities over axis 1."""
