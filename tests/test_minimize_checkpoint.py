@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -55,6 +56,36 @@ def test_run_goes_on_where_it_failed(tmp_path, calls):
     assert_same(result, minimize(sphere, BOX, **QUICK))
     nothing = Failing(0)
     assert_same(minimize(nothing, BOX, checkpoint=str(path), **QUICK), result)
+
+
+WITH_WORKERS = """
+import sys, time
+from de_gym import minimize
+
+def sphere(x):
+    time.sleep(0.01)
+    return float(sum((x - 0.5) ** 2))
+
+if __name__ == "__main__":
+    box = [(-5.0, 3.0), (-1.0, 4.0), (-2.0, 2.0)]
+    minimize(sphere, box, method="l-srtde", max_evaluations=400, seed=1, workers=2, checkpoint=sys.argv[1])
+"""
+
+
+def test_workers_of_a_killed_run_end_and_leave_its_checkpoint_free(tmp_path):
+    path, script = tmp_path / "run.log", tmp_path / "script.py"
+    script.write_text(WITH_WORKERS)
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    killed = subprocess.Popen([sys.executable, script, path], env=environment, stdout=subprocess.PIPE)
+    while not path.exists() or path.stat().st_size < 5000:
+        time.sleep(0.01)
+        assert killed.poll() is None
+    killed.kill()
+    # The workers have the other ends of this pipe: it is at its end when they are.
+    killed.communicate(timeout=60.0)
+    rest = Failing()
+    assert_same(minimize(rest, BOX, checkpoint=path, **QUICK), minimize(sphere, BOX, **QUICK))
+    assert 0 < rest.calls < 400
 
 
 def test_torn_and_damaged_records_are_evaluated_again(tmp_path):

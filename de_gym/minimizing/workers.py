@@ -8,6 +8,8 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import parent_process
+from threading import Thread
 from typing import Any
 
 from de_gym.arrays import FloatArray
@@ -76,7 +78,16 @@ def _install(payload: bytes) -> None:
     """Prepare a worker: keep the function, and leave Ctrl-C to the process that asks."""
     global _installed
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with_parent, daemon=True).start()
     _installed = pickle.loads(payload)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that asks is killed: it would wait for ever, and keep a checkpoint locked."""
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _call(point: FloatArray) -> Any:
