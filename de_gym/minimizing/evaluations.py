@@ -78,6 +78,7 @@ class Evaluations(Tally):
         super().__init__(space.dimension)
         self._space, self._function, self._constraints = space, function, constraints
         self._log, self._deadline = log, deadline
+        self._is_constrained = bool(constraints)
         self._prepaid = np.empty(0)
         self.last_value = math.inf
         # Nothing has to be kept, or can end a run, between two values of one call.
@@ -104,7 +105,7 @@ class Evaluations(Tally):
         try:
             for point, (value, violation) in zip(points, self._outcomes(points, everywhere), strict=True):
                 self.last_value = value
-                number = merit(value, violation) if self._constraints else value
+                number = merit(value, violation) if self._is_constrained else value
                 merits.append(number)
                 self.note(point, value if violation == 0.0 else math.inf, violation, number)
                 if self._deadline is not None and time.monotonic() > self._deadline:
@@ -134,7 +135,7 @@ class Evaluations(Tally):
             yield outcome
 
     def _fresh_outcomes(self, points: FloatArray, everywhere: bool) -> Iterator[tuple[float, float]]:
-        if not self._constraints:
+        if not self._is_constrained:
             for value in self._values(points):
                 yield value, 0.0
         elif isinstance(self._function, PointFunction) and self._function.calls_one_by_one:
