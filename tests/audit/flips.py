@@ -131,7 +131,9 @@ def _controllers(folder: Path) -> Iterator[Kind]:
     def read(path: Path) -> object:
         controller = load(path)
         if isinstance(controller, ResidualController):
-            return pickle.dumps((controller.weights, controller.size_weights, controller.fades, dict(controller.info)))
+            names = controller.features, controller.controls
+            arrays = controller.weights, controller.size_weights, controller.budgets, controller.dimensions
+            return pickle.dumps((*names, *arrays, dict(controller.info)))
         arrays = {name: array.tobytes() for name, array in sorted(controller.tensors.items())}
         return arrays, asdict(controller.info)
 
