@@ -7,7 +7,7 @@ import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -104,7 +104,7 @@ class SecondProcess:
             self._part = Part(agent, env, slice(0, agent.n_envs), self.arrays)
             self._start(config)
         except BaseException:
-            _remove(self._path)
+            self._path.unlink(missing_ok=True)
             raise
 
     def _start(self, config: TrainConfig) -> None:
@@ -167,6 +167,7 @@ class SecondProcess:
         return self.is_ready and not self.is_lost
 
     def _take_ready(self, partners_runs: int) -> None:
+        self._path.unlink(missing_ok=True)  # both have it; nothing is left behind by a kill
         self._part.rows = slice(partners_runs, self._agent.n_envs)
         self.is_ready = partners_runs > 0
         if not self.is_ready:
@@ -210,7 +211,7 @@ class SecondProcess:
         self._connection.close()
         self._process.terminate()
         self._process.join()
-        _remove(self._path)
+        self._path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -224,11 +225,6 @@ def _without_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):  # Windows keeps what is in use
-        path.unlink(missing_ok=True)
 
 
 def partners_runs(num_runs: int) -> list[int]:
@@ -255,7 +251,6 @@ def _serve(config: TrainConfig, path: Path, connection: Connection) -> None:
     agent = make_agent(config, env)
     assert isinstance(agent, RecurrentREINFORCE)
     arrays = UpdateArrays.make(agent, episode_length(config), path)
-    _remove(path)  # both have it: nothing is left behind by a kill
     try:
         for answer in _answers(connection, agent, env, arrays):
             connection.send(answer)
