@@ -27,7 +27,7 @@ from .playing import Step
 from .reinforce import RecurrentREINFORCE, read_groups
 from .shared_updates import SharedUpdate
 from .training import episode_length, make_agent, make_training_env, num_cores, num_training_functions
-from .update_parts import HIDDEN_WEIGHT, Infos, Part, UpdateArrays, parts_agree, sum_hidden_weight, sum_others
+from .update_parts import Infos, Part, UpdateArrays, parts_agree, sum_hidden_weight, sum_others
 
 # Below so many individuals and generations, a training ends about when the second process has started.
 _WORTH_PROCESS = 20_000_000
@@ -147,9 +147,10 @@ class SecondProcess:
         self._send("sum", update, num_steps)
         hidden_weight_grad = sum_hidden_weight(self._agent, self.arrays, num_steps)
         gradients = self._answer("summed", update)
+        lstm_name = "lstm_actor.weight_hh_l0"
         for name, weight in self._agent.policy.named_parameters():
-            if name == HIDDEN_WEIGHT or name in gradients:
-                gradient = hidden_weight_grad if name == HIDDEN_WEIGHT else torch.from_numpy(gradients[name])
+            if name == lstm_name or name in gradients:
+                gradient = hidden_weight_grad if name == lstm_name else torch.from_numpy(gradients[name])
                 weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)
 
     def wait(self) -> bool:
@@ -233,11 +234,9 @@ def partners_runs(num_runs: int) -> list[int]:
     Compiled loops over numbers compute a few at once, and those that are left over in another way. What is left over
     is the same where all numbers before are a multiple of what is computed at once.
 
-    >>> partners_runs(400), partners_runs(120), partners_runs(80), partners_runs(30)
-    ([216, 208, 224], [64], [40, 48, 32], [])
+    >>> partners_runs(400), partners_runs(120), partners_runs(80)
+    ([216, 208, 224], [64], [40, 48, 32])
     """
-    if num_runs % 4:  # the arrays of single steps would not begin at round addresses
-        return []
     wanted = _PARTNERS_SHARE * num_runs
     choices = dict.fromkeys(multiple * round(wanted / multiple) for multiple in (8, 16, 32))
     return [choice for choice in choices if 0 < choice < num_runs]

@@ -164,12 +164,8 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         callback.on_rollout_start()
         timesteps_before = self.num_timesteps
         all_actions, all_rewards, all_active = [], [], []
-        tape: Tape | SharedUpdate
         shared = None if self.partner is None else self.partner.play(self._n_updates)
-        if shared is None:
-            tape, groups, steps = self._play(env, self._n_updates)
-        else:
-            tape, groups, steps = shared, shared.groups, shared.steps()
+        tape, groups, steps = self._play(env) if shared is None else (shared, shared.groups, shared.steps())
         for step in steps:
             self.num_timesteps += env.num_envs
             callback.update_locals(locals() | step._asdict())
@@ -188,20 +184,13 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         callback.on_rollout_end()
         return True
 
-    def _play(self, env: VecEnv, update: int) -> tuple[Tape, IntArray, Iterator[Step]]:
+    def _play(self, env: VecEnv) -> tuple[Tape, IntArray, Iterator[Step]]:
         """Return a tape, the runs' functions, and the steps of an episode, which fill the tape as they are taken."""
         assert self.seed is not None
-        seed_update(env, self.seed, update)
+        seed_update(env, self.seed, self._n_updates)
         observations = env.reset()
         tape = make_tape(self.policy.lstm_actor, env.num_envs)
         return tape, read_groups(env), play(self.policy, env, tape, observations, slice(0, env.num_envs))
-
-    def play_alone(self, env: VecEnv, update: int) -> Rollout:
-        """Return the episodes of an update, played by this process; nobody else is told."""
-        tape, groups, steps = self._play(env, update)
-        actions, rewards, active = zip(*((step.actions, step.rewards, step.going) for step in steps), strict=True)
-        samples = torch.as_tensor(np.stack(actions), device=self.device)
-        return Rollout(tape, samples, np.stack(rewards).astype(np.float64), np.stack(active), groups)
 
     def train(self) -> None:
         """Take one step of gradient ascent on the episodes just collected."""
@@ -238,9 +227,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             shared_log_probs = tape.backward()
             if shared_log_probs is not None:
                 return float(-(weights * shared_log_probs).sum() / num_runs)
-            assert self.env is not None
-            tape = self.play_alone(self.env, self._n_updates).tape
-            assert not isinstance(tape, SharedUpdate)
+            tape = self._play_again()
         hidden_states = tape.hidden_states().requires_grad_()
         actions = rollout.actions.clamp(0.0, 1.0) if self.log_prob_of == "clipped" else rollout.actions
         flat_states, flat_actions = hidden_states.flatten(0, 1), actions.flatten(0, 1)
@@ -260,6 +247,14 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             rewards, active, groups, kind=self.returns, gamma=self.gamma, baseline=self.baseline
         )
         return torch.as_tensor(weights, dtype=torch.float32, device=self.device)
+
+    def _play_again(self) -> Tape:
+        """Return the tape of the present update, whose episodes are played once more."""
+        assert self.env is not None
+        tape, _, steps = self._play(self.env)
+        for _ in steps:
+            pass
+        return tape
 
     def learn(
         self,

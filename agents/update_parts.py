@@ -8,10 +8,9 @@ for a run does not depend on how many other runs there are: ``parts_agree`` asks
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,14 +23,9 @@ from torch import Tensor, nn
 from .log_probs import learned_moments, loss_factors, moment_gradients
 from .lstm import LstmTape, LstmWeights, lstm_weights, sum_products, sum_rows
 from .playing import Step, play
-from .reinforce import RecurrentREINFORCE
+from .reinforce import RecurrentREINFORCE, read_groups
 from .rows_process import use_rows
 from .seeding import seed_update
-
-_ALIGNMENT = 16  # numbers
-
-HIDDEN_WEIGHT = "lstm_actor.weight_hh_l0"
-"""The policy's name for the weight from one hidden state to the next."""
 
 Infos = dict[tuple[int, int], dict[str, Any]]
 """What is said of the runs that ended, by step and run."""
@@ -42,7 +36,7 @@ class UpdateArrays:
     """What is known of an update, of all runs: T steps at most, B runs; written by two processes, row by row."""
 
     inputs: Tensor  # of the hidden layer, (T, B, O)
-    hidden: Tensor  # after each step, (T, B, H)
+    hidden: Tensor  # before the first step and after each, (T + 1, B, H)
     samples: Tensor  # (T, B, A)
     rewards: Tensor  # (T, B)
     dones: Tensor  # whether the step ended the run's episode, (T, B)
@@ -59,7 +53,7 @@ class UpdateArrays:
         runs, actions, cells = agent.n_envs, agent.action_space.shape[0], agent.policy.lstm_actor.hidden_size
         shapes: dict[str, tuple[int, ...]] = {
             "inputs": (num_steps, runs, agent.observation_space.shape[0]),
-            "hidden": (num_steps, runs, cells),
+            "hidden": (num_steps + 1, runs, cells),
             "samples": (num_steps, runs, actions),
             "rewards": (num_steps, runs),
             "dones": (num_steps, runs),
@@ -68,20 +62,17 @@ class UpdateArrays:
             "moment_grads": (1 if agent.policy.std == "constant" else 2, num_steps, runs, actions),
             "gate_grads": (num_steps, runs, 4 * cells),
         }
-        sizes = [int(np.prod(shape)) for shape in shapes.values()]
-        # Matrix products round in another way where an array does not begin at a round address, as all of torch's do.
-        starts = np.cumsum([0, *(_ALIGNMENT * math.ceil(size / _ALIGNMENT) for size in sizes)]).tolist()
-        memory = np.zeros(starts[-1], np.float32) if path is None else _shared_memory(path, starts[-1])
-        return cls(
-            **{
-                name: torch.from_numpy(memory[start : start + size].reshape(shape))
-                for (name, shape), start, size in zip(shapes.items(), starts, sizes, strict=False)
-            }
-        )
+        ends = np.cumsum([0, *(int(np.prod(shape)) for shape in shapes.values())]).tolist()
+        memory = np.zeros(ends[-1], np.float32) if path is None else _shared_memory(path, ends[-1])
+        parts = {
+            name: torch.from_numpy(memory[start:end].reshape(shape))
+            for (name, shape), start, end in zip(shapes.items(), ends[:-1], ends[1:], strict=True)
+        }
+        return cls(**parts)
 
     def clear(self, first: int, rows: slice) -> None:
         """Let nothing be known of ``rows`` from the step ``first`` on."""
-        steps = [self.inputs, self.hidden, self.samples, self.rewards, self.dones, self.log_probs, self.gate_grads]
+        steps = [self.inputs, self.hidden[1:], self.samples, self.rewards, self.dones, self.log_probs, self.gate_grads]
         for array in [*steps, *self.moment_grads]:
             array[first:, rows] = 0
 
@@ -147,7 +138,7 @@ class Part:
         num_steps = number + 1
         arrays.clear(num_steps, rows)
         arrays.inputs[:num_steps, rows] = self._tape.inputs()
-        arrays.hidden[:num_steps, rows] = self._tape.hidden_states()
+        arrays.hidden[1 : num_steps + 1, rows] = self._tape.hidden_states()
         return num_steps, infos
 
     def differentiate(self) -> None:
@@ -172,7 +163,7 @@ class Part:
 
 def sum_hidden_weight(agent: RecurrentREINFORCE, arrays: UpdateArrays, num_steps: int) -> Tensor:
     """Return the gradient of the weight from one hidden state to the next: one of two equal shares of the sums."""
-    states = [torch.zeros_like(arrays.hidden[0]), *arrays.hidden[: num_steps - 1]]
+    states = list(arrays.hidden[:num_steps])
     weight = _weights(agent).hidden_weight
     return sum_products(_last_first(arrays.gate_grads, num_steps), states, weight)
 
@@ -181,7 +172,7 @@ def sum_others(agent: RecurrentREINFORCE, arrays: UpdateArrays, num_steps: int) 
     """Return the gradients of all other weights by name: the other share."""
     policy = agent.policy
     policy.zero_grad()
-    distribution = policy.action_distribution(arrays.hidden[:num_steps].flatten(0, 1))
+    distribution = policy.action_distribution(arrays.hidden[1 : num_steps + 1].flatten(0, 1))
     moment_grads = [array[:num_steps].flatten(0, 1) for array in arrays.moment_grads]
     torch.autograd.backward(learned_moments(distribution), moment_grads)
     weights = _weights(agent)
@@ -210,17 +201,14 @@ def parts_agree(agent: RecurrentREINFORCE, env: VecEnv, num_first: int, arrays: 
         num_first: Runs in the first part.
         arrays: Of the agent.
     """
-    agent.policy.zero_grad()
-    rollout = agent.play_alone(env, 0)
-    agent.accumulate_gradient(rollout)
-    expected = {name: weight.grad for name, weight in agent.policy.named_parameters() if weight.grad is not None}
-    num_steps = len(rollout.rewards)
-    arrays.weights[:num_steps] = agent.episode_weights(rollout.rewards, rollout.active, rollout.groups)
+    whole = UpdateArrays.make(agent, len(arrays.rewards))
+    everything = Part(agent, env, slice(0, agent.n_envs), whole)
+    num_steps, _ = everything.play(0)
+    rewards, active = whole.rewards[:num_steps].numpy().astype(np.float64), whole.active(num_steps)
+    arrays.weights[:num_steps] = whole.weights[:num_steps] = agent.episode_weights(rewards, active, read_groups(env))
+    everything.differentiate()
     for rows in (slice(0, num_first), slice(num_first, agent.n_envs)):
         part = Part(agent, env, rows, arrays)
         part.play(0)
         part.differentiate()
-    hidden_weight = sum_hidden_weight(agent, arrays, num_steps)
-    found = sum_others(agent, arrays, num_steps) | {HIDDEN_WEIGHT: hidden_weight}
-    is_played_alike = torch.equal(arrays.samples[:num_steps], rollout.actions)
-    return is_played_alike and all(torch.equal(gradient, found[name]) for name, gradient in expected.items())
+    return all(torch.equal(getattr(whole, field.name), getattr(arrays, field.name)) for field in fields(whole))

@@ -160,7 +160,7 @@ def test_parts_are_compared_with_the_whole(monkeypatch):
     def differentiate(self):
         original(self)
         if self.rows.start:
-            arrays.gate_grads[0, -1, 0] += 1e-3
+            arrays.gate_grads[0, -1, 0] += 1e-6
 
     monkeypatch.setattr(update_parts.Part, "differentiate", differentiate)
     assert not parts_agree(agent, env, 16, arrays)
