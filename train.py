@@ -45,7 +45,6 @@ from agents.measuring import (
 )
 from agents.measuring_aside import Measurer
 from agents.options import PresetName
-from agents.partner import partnered
 from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
@@ -124,8 +123,7 @@ def train(config: TrainConfig) -> Path:
     env = make_training_env(config)
     agent = make_agent(config, env)
     folder = make_run_folder(config) if config.resume is None else Path(config.resume)
-    command = f"python train.py --resume {shlex.quote(str(folder))}"
-    with resumable(folder, command), Measurer(config) as measurer:
+    with resumable(folder, f"python train.py --resume {shlex.quote(str(folder))}"), Measurer(config) as measurer:
         untrained = exported(agent, config)
         references: dict[str, Controller] = {
             "untrained": untrained,
@@ -134,8 +132,7 @@ def train(config: TrainConfig) -> Path:
         }
         # What does not learn can be measured by another core meanwhile.
         pending = begin_measurements(measurer, references, config)
-        with partnered(config, agent, env):
-            rows = learn(config, folder, agent, env)
+        rows = learn(config, folder, agent, env)
         env.close()
         plot_training(rows, folder / "training.png", f"{config.agent}, preset {config.preset}, seed {config.seed}")
         trained = exported(agent, config)

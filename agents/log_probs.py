@@ -23,34 +23,14 @@ def differentiate_log_probs(distribution: Distribution, actions: Tensor, weights
         weights: Derivative of the loss with respect to each log-probability, shape (B,).
         num_parts: Parts of the rows that are computed side by side.
     """
-    learned = learned_moments(distribution)
-    log_probs, gradients = moment_gradients(distribution, actions, weights, num_parts)
-    torch.autograd.backward(learned, gradients)
-    return log_probs
-
-
-def moments(distribution: Distribution) -> tuple[Tensor, Tensor]:
-    """Return means and deviations (B, A) of independent Gaussians."""
     normal = distribution.distribution
     assert isinstance(normal, Normal)
-    return normal.loc, normal.scale
-
-
-def learned_moments(distribution: Distribution) -> list[Tensor]:
-    """Return which of means and deviations (B, A) depend on what is trained."""
-    return [moment for moment in moments(distribution) if moment.requires_grad]
-
-
-def moment_gradients(
-    distribution: Distribution, actions: Tensor, weights: Tensor, num_parts: int = 1
-) -> tuple[Tensor, list[Tensor]]:
-    """Return the log-probability of every row, and the gradients of their weighted sum by the learned moments."""
-    both = moments(distribution)
-    gradients = [torch.empty_like(moment) for moment in both]
+    moments = [normal.loc, normal.scale]
+    gradients = [torch.empty_like(moment) for moment in moments]
     log_probs = torch.empty_like(weights)
 
     def differentiate(rows: slice) -> None:
-        loc, scale = (moment[rows].detach().requires_grad_(moment.requires_grad) for moment in both)
+        loc, scale = (moment[rows].detach().requires_grad_(moment.requires_grad) for moment in moments)
         part = Normal(loc, scale, validate_args=False).log_prob(actions[rows]).sum(dim=1)  # type: ignore[no-untyped-call]  # torch
         part.backward(weights[rows])
         log_probs[rows] = part.detach()
@@ -64,9 +44,6 @@ def moment_gradients(
         differentiate(first)
         for future in waiting:
             future.result()
-    return log_probs, [gradient for gradient, moment in zip(gradients, both, strict=True) if moment.requires_grad]
-
-
-def loss_factors(weights: Tensor, num_runs: int) -> Tensor:
-    """Return the derivative of the loss by each log-probability, flat, given their weights (T, b) in the objective."""
-    return -(torch.ones(()) / num_runs) * weights.flatten()
+    learned = [(moment, grad) for moment, grad in zip(moments, gradients, strict=True) if moment.requires_grad]
+    torch.autograd.backward([moment for moment, _ in learned], [grad for _, grad in learned])
+    return log_probs

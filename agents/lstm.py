@@ -6,7 +6,6 @@ forward pass that automatic differentiation of a recomputed sequence would need:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -72,10 +71,6 @@ class LstmTape:
         """Return all hidden states h_1 .. h_T, shape (T, B, H)."""
         return torch.stack(self._hidden[1:])
 
-    def inputs(self) -> Tensor:
-        """Return the inputs of all steps, shape (T, B, O)."""
-        return torch.stack(self._inputs)
-
     @torch.no_grad()
     def backward(self, hidden_grads: Tensor, *, through_time: bool, in_parallel: bool = False) -> None:
         """Add the gradient of the loss to the ``grad`` of the LSTM's weights, and erase the tape.
@@ -87,25 +82,25 @@ class LstmTape:
             in_parallel: Whether a second thread may take its share of the sums over steps; the result is the same.
         """
         inputs, states = self._inputs, self._hidden[:-1]
-        gate_grads = self.pop_gate_grads(hidden_grads, through_time=through_time)
+        gate_grads = self._pop_gate_grads(hidden_grads, through_time)  # of the last step first
         input_weight, hidden_weight, *_ = self._weights
         if in_parallel:
             with ThreadPoolExecutor(1) as pool:
-                waiting = pool.submit(sum_products, gate_grads, states, hidden_weight)
-                input_grad = sum_products(gate_grads, inputs, input_weight)
+                waiting = pool.submit(_sum_products, gate_grads, states, hidden_weight)
+                input_grad = _sum_products(gate_grads, inputs, input_weight)
                 hidden_grad = waiting.result()
         else:
-            input_grad = sum_products(gate_grads, inputs, input_weight)
-            hidden_grad = sum_products(gate_grads, states, hidden_weight)
-        bias_grad = sum_rows(gate_grads, self._weights.input_bias)
-        add_gradients(self._weights, (input_grad, hidden_grad, bias_grad, bias_grad.clone()))
+            input_grad = _sum_products(gate_grads, inputs, input_weight)
+            hidden_grad = _sum_products(gate_grads, states, hidden_weight)
+        bias_grad = torch.zeros_like(self._weights.input_bias)
+        for gate_grad in gate_grads:
+            bias_grad.add_(gate_grad.sum(dim=0))
+        for weight, grad in zip(self._weights, (input_grad, hidden_grad, bias_grad, bias_grad.clone()), strict=True):
+            weight.grad = grad if weight.grad is None else weight.grad.add_(grad)
+        self._inputs, self._hidden, self._cells = [], self._hidden[:1], self._cells[:1]
 
-    @torch.no_grad()
-    def pop_gate_grads(self, hidden_grads: Tensor, *, through_time: bool) -> list[Tensor]:
-        """Erase the tape and return the gradient with respect to the gates (B, 4H) of every step, the last one first.
-
-        Runs do not meet here; they do in the sums over these gradients.
-        """
+    def _pop_gate_grads(self, hidden_grads: Tensor, through_time: bool) -> list[Tensor]:
+        """Return the gradient with respect to the gates (B, 4H) of every step, the last one first, in their place."""
         hidden_weight = self._weights.hidden_weight
         found: list[Tensor] = []
         hidden_from_next = cell_from_next = None
@@ -117,7 +112,6 @@ class LstmTape:
             found.append(gate_grads)
             if through_time and self._gates:
                 hidden_from_next, cell_from_next = gate_grads @ hidden_weight, cell_from_here
-        self._inputs, self._hidden, self._cells = [], self._hidden[:1], self._cells[:1]
         return found
 
     def _pop_step(self, hidden_grad: Tensor, cell_from_next: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -147,24 +141,9 @@ class LstmTape:
 
 
 @torch.no_grad()
-def sum_products(gate_grads: Iterable[Tensor], inputs: Sequence[Tensor], weight: Tensor) -> Tensor:
+def _sum_products(gate_grads: list[Tensor], inputs: list[Tensor], weight: Tensor) -> Tensor:
     """Return the gradient of a weight: the sum over steps, from the last to the first, of gate gradients x inputs."""
     total = torch.zeros_like(weight)
     for gate_grad, step_inputs in zip(gate_grads, reversed(inputs), strict=True):
         total.addmm_(gate_grad.t(), step_inputs)
     return total
-
-
-@torch.no_grad()
-def sum_rows(gate_grads: Iterable[Tensor], bias: Tensor) -> Tensor:
-    """Return the gradient of a bias: the sum over steps and runs of gate gradients."""
-    total = torch.zeros_like(bias)
-    for gate_grad in gate_grads:
-        total.add_(gate_grad.sum(dim=0))
-    return total
-
-
-def add_gradients(weights: Iterable[nn.Parameter], gradients: Iterable[Tensor]) -> None:
-    """Add to the ``grad`` of each weight."""
-    for weight, gradient in zip(weights, gradients, strict=True):
-        weight.grad = gradient if weight.grad is None else weight.grad.add_(gradient)

@@ -158,7 +158,7 @@ class RunOptions:
     """Threads of torch; None uses all cores, which pays for cells of several hundred. With small cells they mostly
     wait for each other, the more so while other programs are running."""
     cores: int | None = None
-    """Cores for rollouts, gradients and the measurement, None for all; they do not change the result."""
+    """Cores for the runs of a rollout and for the measurement, None for all; they do not change the result."""
     track: TrackerName | None = None
     """Where the records of the training go beside TensorBoard: wandb (Weights & Biases) or mlflow, if installed."""
     checkpoint_every: int = 10

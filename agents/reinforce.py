@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from gymnasium import spaces
+from numpy.typing import NDArray
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
@@ -21,11 +22,9 @@ from de_gym.arrays import BoolArray, FloatArray, IntArray
 
 from .collapse import CollapseGuard
 from .episodes import BaselineKind, ReturnKind, policy_gradient_weights
-from .log_probs import differentiate_log_probs, loss_factors
-from .playing import Step, play
+from .log_probs import differentiate_log_probs
 from .policies import UnitBoxLstmPolicy
 from .seeding import seed_update
-from .shared_updates import Partner, SharedUpdate
 from .tapes import Tape, make_tape
 
 
@@ -33,7 +32,7 @@ from .tapes import Tape, make_tape
 class Rollout:
     """One episode of every run: what the update needs, and nothing that has to be saved."""
 
-    tape: Tape | SharedUpdate  # of this process alone, or of two
+    tape: Tape
     actions: Tensor  # as sampled, (T, B, A)
     rewards: FloatArray  # (T, B)
     active: BoolArray  # whether the run's episode was still going at that step, (T, B)
@@ -115,7 +114,6 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         self.log_prob_of = log_prob_of
         self.cores = cores
         self.collapse_guard = CollapseGuard(collapse_patience)
-        self.partner: Partner | None = None
         self._rollout: Rollout | None = None
         super().__init__(
             policy,
@@ -162,35 +160,42 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         """
         self.policy.set_training_mode(False)
         callback.on_rollout_start()
-        timesteps_before = self.num_timesteps
+        assert self.seed is not None
+        seed_update(env, self.seed, self._n_updates)
+        observations = env.reset()
+        # Read now: runs that restart in the middle of the rollout may get another function. Wrappers of a VecEnv have
+        # an empty list of their own, hence `unwrapped`.
+        groups = _group_numbers([(info.get("part", 0), info.get("function", 0)) for info in env.unwrapped.reset_infos])
+        tape = make_tape(self.policy.lstm_actor, env.num_envs)
+        going = np.ones(env.num_envs, dtype=bool)
         all_actions, all_rewards, all_active = [], [], []
-        shared = None if self.partner is None else self.partner.play(self._n_updates)
-        tape, groups, steps = self._play(env) if shared is None else (shared, shared.groups, shared.steps())
-        for step in steps:
+        timesteps_before = self.num_timesteps
+        while going.any():
+            with torch.no_grad():
+                hidden = tape.step(torch.as_tensor(observations, dtype=torch.float32, device=self.device))
+                samples = self.policy.action_distribution(hidden).get_actions()
+            actions: NDArray[np.float32] = samples.cpu().numpy()
+            clipped_actions = np.clip(actions, 0.0, 1.0)
+            observations, rewards, dones, infos = env.step(clipped_actions)
+
             self.num_timesteps += env.num_envs
-            callback.update_locals(locals() | step._asdict())
+            callback.update_locals(locals())
             if not callback.on_step():
                 # Nobody learns from this: a training that goes on later must count as one that never stopped.
                 self.num_timesteps = timesteps_before
                 return False
-            ended = np.flatnonzero(step.going & step.dones)  # what follows an episode's end is not reported either
-            self._update_info_buffer([step.infos[run] for run in ended], step.dones[ended])
-            all_actions.append(step.actions)
-            all_rewards.append(step.rewards.astype(np.float64))
-            all_active.append(step.going)
-        actions = torch.as_tensor(np.stack(all_actions), device=self.device)
-        self._rollout = Rollout(tape, actions, np.stack(all_rewards), np.stack(all_active), groups)
+            # What follows the end of a run's episode is neither reported nor learned from; the network goes on in all
+            # rows, because the rounding of its matrix products depends on their number.
+            ended = np.flatnonzero(going & dones)
+            self._update_info_buffer([infos[run] for run in ended], dones[ended])
+            all_actions.append(samples)
+            all_rewards.append(rewards.astype(np.float64))
+            all_active.append(going)
+            going = going & ~dones
+        self._rollout = Rollout(tape, torch.stack(all_actions), np.stack(all_rewards), np.stack(all_active), groups)
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
-
-    def _play(self, env: VecEnv) -> tuple[Tape, IntArray, Iterator[Step]]:
-        """Return a tape, the runs' functions, and the steps of an episode, which fill the tape as they are taken."""
-        assert self.seed is not None
-        seed_update(env, self.seed, self._n_updates)
-        observations = env.reset()
-        tape = make_tape(self.policy.lstm_actor, env.num_envs)
-        return tape, read_groups(env), play(self.policy, env, tape, observations, slice(0, env.num_envs))
 
     def train(self) -> None:
         """Take one step of gradient ascent on the episodes just collected."""
@@ -220,41 +225,33 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
 
     def accumulate_gradient(self, rollout: Rollout) -> float:
         """Add the gradient of the loss to every ``grad`` of the policy, erase the rollout's tape, return the loss."""
-        weights = self.episode_weights(rollout.rewards, rollout.active, rollout.groups)
-        num_runs = weights.shape[1]
-        tape = rollout.tape
-        if isinstance(tape, SharedUpdate):
-            shared_log_probs = tape.backward()
-            if shared_log_probs is not None:
-                return float(-(weights * shared_log_probs).sum() / num_runs)
-            tape = self._play_again()
-        hidden_states = tape.hidden_states().requires_grad_()
+        weights = torch.as_tensor(
+            policy_gradient_weights(
+                rollout.rewards,
+                rollout.active,
+                rollout.groups,
+                kind=self.returns,
+                gamma=self.gamma,
+                baseline=self.baseline,
+            ),
+            dtype=torch.float32,
+            device=self.device,
+        )
+        hidden_states = rollout.tape.hidden_states().requires_grad_()
         actions = rollout.actions.clamp(0.0, 1.0) if self.log_prob_of == "clipped" else rollout.actions
         flat_states, flat_actions = hidden_states.flatten(0, 1), actions.flatten(0, 1)
+        num_runs = weights.shape[1]
         log_probs = differentiate_log_probs(
             self.policy.action_distribution(flat_states),
             flat_actions,
-            loss_factors(weights, num_runs),
+            -(torch.ones(()) / num_runs) * weights.flatten(),
             num_parts=self.cores,
         )
         assert hidden_states.grad is not None
-        tape.backward(hidden_states.grad, through_time=self.back_propagation == "full", in_parallel=self.cores > 1)
-        return float(-(weights * log_probs.view_as(weights)).sum() / num_runs)
-
-    def episode_weights(self, rewards: FloatArray, active: BoolArray, groups: IntArray) -> Tensor:
-        """Return the weight of every log-probability in the objective, shape (T, B)."""
-        weights = policy_gradient_weights(
-            rewards, active, groups, kind=self.returns, gamma=self.gamma, baseline=self.baseline
+        rollout.tape.backward(
+            hidden_states.grad, through_time=self.back_propagation == "full", in_parallel=self.cores > 1
         )
-        return torch.as_tensor(weights, dtype=torch.float32, device=self.device)
-
-    def _play_again(self) -> Tape:
-        """Return the tape of the present update, whose episodes are played once more."""
-        assert self.env is not None
-        tape, _, steps = self._play(self.env)
-        for _ in steps:
-            pass
-        return tape
+        return float(-(weights * log_probs.view_as(weights)).sum() / num_runs)
 
     def learn(
         self,
@@ -270,16 +267,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         return self
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "_rollout", "partner"]
-
-
-def read_groups(env: VecEnv) -> IntArray:
-    """Return a number for each run of an env that has been reset, equal for runs of the same function.
-
-    Read before the first step: runs that restart in the middle of a rollout may get another function.
-    """
-    # Wrappers of a VecEnv have an empty list of their own, hence `unwrapped`.
-    return _group_numbers([(info.get("part", 0), info.get("function", 0)) for info in env.unwrapped.reset_infos])
+        return [*super()._excluded_save_params(), "_rollout"]
 
 
 def _group_numbers(functions: list[Any]) -> IntArray:
