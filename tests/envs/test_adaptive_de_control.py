@@ -141,7 +141,7 @@ def test_every_control_changes_the_run(shell):
             action = np.zeros(len(env.controls))
             action[index] = residual
             env.reset(seed=1)
-            for _ in range(10):
+            for _ in range(15):
                 observation = env.step(action)[0]
             ends.append(observation)
         assert not np.array_equal(*ends), name

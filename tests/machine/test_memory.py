@@ -17,12 +17,13 @@ from numba import njit
 from de_gym import Problem, ProblemBatch, make_suite
 from de_gym.envs.state import RUN
 from de_gym.evolution.two_population import CONTROLS, draw_initial_points, set_parameters, start
-from de_gym.machine.breeding import BOUND_REPAIRS, Workspace, breed_by_rank, make_workspace
+from de_gym.machine.breeding import BOUND_REPAIRS, Workspace, locate_workspace, make_workspace
 from de_gym.machine.breeding_places import locate_space, space_size
 from de_gym.machine.front_breeding import breed_run, turn_axes_in_time
 from de_gym.machine.front_selection import select_run
 from de_gym.machine.kernel import _evaluate_stretch, _make_rows
 from de_gym.machine.lanes import as_integers, moved, pointer_to
+from de_gym.machine.ranked_generations import _breed, _locate, _locate_plan
 from de_gym.machine.top_and_front import find_starts, locate_run, locate_state, locate_trials, make_trials
 
 HERE = Path(__file__).parent
@@ -81,6 +82,13 @@ def select_within(memory, state, parameters, trials, values, count):
 
 
 @njit
+def breed_ranked_within(workspace, runs, positions, order, actions, num_pbest, lower, upper, repair, starts, trials):
+    """Make the trials of some runs within the given memory."""
+    places, plan = _locate(positions, order, positions), _locate_plan(actions, num_pbest, lower, upper, repair)
+    _breed(0, runs, places, plan, locate_workspace(workspace), starts, pointer_to(trials))
+
+
+@njit
 def evaluate_within(memory, points, instructions, data, values):
     """Evaluate points by a program within the given memory."""
     count, dimension = points.shape
@@ -131,7 +139,7 @@ def test_breeding_by_rank_keeps_to_its_workspace(dimension, repair):
             workspace = Workspace(*(own.view(array.dtype).reshape(array.shape) for own, _, array in parts))
             starts, trials = np.empty(3, np.int64), np.empty((2 * size, dimension))
             state = runs, positions, order
-            breed_by_rank(*state, actions, np.array([1, 2]), *box, repair, workspace, starts, trials)
+            breed_ranked_within(workspace, *state, actions, np.array([1, 2]), *box, repair, starts, trials)
             for own, whole, _ in parts:
                 assert_untouched_around(own, whole, fill)
             found.append(trials.tobytes())
