@@ -32,6 +32,7 @@ class TwoPopulationState(NamedTuple):
         successes: See there.
         memory: See there.
         basis: See there.
+        former_best: See there.
     """
 
     runs: RunArray
@@ -45,6 +46,7 @@ class TwoPopulationState(NamedTuple):
     successes: FloatArray
     memory: FloatArray
     basis: FloatArray
+    former_best: FloatArray
 
     @property
     def shell(self) -> TwoPopulations:
@@ -103,9 +105,10 @@ class TwoPopulationShell:
 
     def best_positions(self, state: TwoPopulationState) -> FloatArray:
         """Return each run's best point, shape (R, D)."""
-        runs = np.arange(len(state.runs))
-        best: FloatArray = state.positions[runs, TOP, state.rows[runs, TOP, 0]]
-        return best
+        runs, shell_runs = np.arange(len(state.runs)), state.shell_runs
+        leading: FloatArray = state.positions[runs, TOP, state.rows[runs, TOP, 0]]
+        is_best = shell_runs["leading_fitness"] == shell_runs["best_fitness"]
+        return np.where(is_best[:, None], leading, state.former_best)
 
     def populations(self, state: TwoPopulationState) -> dict[str, FloatArray]:
         """Return the first run's best points found and newest successes."""

@@ -133,6 +133,7 @@ def start(
         successes=np.zeros((num_runs, 3, capacity)),
         memory=memory,
         basis=np.tile(np.eye(dimension if dimension <= LARGEST_WITH_AXES else 0), (num_runs, 1, 1)),
+        former_best=np.zeros((num_runs, dimension)),
     )
     for index in range(num_runs):
         own = slice(starts[index], starts[index + 1])

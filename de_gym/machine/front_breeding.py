@@ -68,6 +68,7 @@ from de_gym.machine.lanes import (
 )
 from de_gym.machine.picks import pick_index
 from de_gym.machine.principal_axes import turn_axes
+from de_gym.machine.selection import copy_row
 from de_gym.machine.streams import fill_uniforms, seed_streams
 from de_gym.machine.top_and_front import (
     FROM_SPARSE,
@@ -167,8 +168,10 @@ def _has_nothing_left(run: Run, home: RunPlaces) -> bool:
 
 @shared
 def _forget_values(run: Run, home: RunPlaces) -> None:
-    """Let every new point be better than whoever is there."""
+    """Let every new point be better than whoever is there, but keep the best point that was found."""
     stay_apart()
+    if run.leading_fitness == run.best_fitness:
+        copy_row(home.top, home.top_rows[0] * home.dimension, home.former_best, 0, home.dimension)
     for slot in range(run.size):
         home.front_fitness[slot] = home.top_fitness[slot] = math.inf
     run.leading_fitness = math.inf

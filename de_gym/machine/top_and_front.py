@@ -109,6 +109,7 @@ class TwoPopulations(NamedTuple):
         successes: What is known of each success of the pool, shape (R, 3, C).
         memory: Crossover rates to draw around, main and sparse, shape (R, 2, MEMORY_SIZE).
         basis: Orthonormal axes of top in units of the box, one per row, shape (R, D, D); empty where there are none.
+        former_best: Best point of the populations before the present ones, where there were any, shape (R, D).
     """
 
     runs: RunArray
@@ -119,6 +120,7 @@ class TwoPopulations(NamedTuple):
     successes: FloatArray
     memory: FloatArray
     basis: FloatArray
+    former_best: FloatArray
 
 
 class Trials(NamedTuple):
@@ -152,6 +154,7 @@ class StatePlaces(NamedTuple):
         successes: See there.
         memory: See there.
         basis: See there.
+        former_best: See there.
     """
 
     capacity: int
@@ -163,6 +166,7 @@ class StatePlaces(NamedTuple):
     successes: Pointer[float]
     memory: Pointer[float]
     basis: Pointer[float]
+    former_best: Pointer[float]
 
 
 class TrialPlaces(NamedTuple):
@@ -200,6 +204,7 @@ class RunPlaces(NamedTuple):
         ways: In which ways it was made.
         memory: Crossover rates, shape (2, MEMORY_SIZE).
         axes: Shape (D, D).
+        former_best: Shape (D,).
     """
 
     capacity: int
@@ -217,6 +222,7 @@ class RunPlaces(NamedTuple):
     ways: Pointer[float]
     memory: Pointer[float]
     axes: Pointer[float]
+    former_best: Pointer[float]
 
 
 @inlined
@@ -232,6 +238,7 @@ def locate_state(state: TwoPopulations) -> StatePlaces:
         pointer_to(state.successes),
         pointer_to(state.memory),
         pointer_to(state.basis),
+        pointer_to(state.former_best),
     )
 
 
@@ -256,6 +263,7 @@ def locate_run(index: int, places: StatePlaces) -> RunPlaces:
         moved(places.successes, (3 * index + WAYS) * capacity),
         moved(places.memory, 2 * index * MEMORY_SIZE),
         moved(places.basis, index * dimension * dimension),
+        moved(places.former_best, index * dimension),
     )
 
 

@@ -147,6 +147,29 @@ def test_every_control_changes_the_run(shell):
         assert not np.array_equal(*ends), name
 
 
+def test_the_best_position_is_kept_when_populations_begin_anew():
+    seen = []
+
+    def nested(points):
+        values = np.minimum(1.0 + (points**2).sum(axis=1), 20.0 * np.abs(points - 0.9).max(axis=1))
+        seen.extend(values.tolist())
+        return values
+
+    problem = Problem.from_function(nested, -1.0, 1.0, dimension=2, vectorized=True)
+    env = AdaptiveDEControlEnv(problems=[problem], max_evaluations=8000, population_size=30)
+    env.reset(seed=3)
+    action = np.zeros(len(env.controls))
+    action[env.controls.index("restart_probability")] = 1.0
+    diversities, has_ended = [], False
+    while not has_ended:
+        observation, _, terminated, truncated, info = env.step(action)
+        has_ended = terminated or truncated
+        diversities.append(observation[env.features.index("diversity")])
+        assert info["best_fitness"] == min(seen)
+        assert nested(info["best_position"][None])[0] == min(seen)
+    assert np.diff(diversities).max() > 0.5
+
+
 def test_observations_depend_on_no_unit(shell):
     def observe(problem):
         env = AdaptiveDEControlEnv(problems=[problem], max_evaluations=2000, shell=shell)

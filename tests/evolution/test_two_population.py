@@ -435,12 +435,16 @@ def nested(points):
     return np.minimum(1.0 + (points**2).sum(axis=1), 20.0 * distance)
 
 
+def first_points():
+    return np.random.default_rng(3).uniform(2.0, 3.0, (16, 2))
+
+
 class TestRestarts:
     """Populations with nothing left to find begin anew; what was found is kept."""
 
     def stuck(self, values, stagnation=10, **chosen):
         """Return a run of 16 individuals with these values in [2, 3], and its state after one generation."""
-        points, size = np.random.default_rng(3).uniform(2.0, 3.0, (16, 2)), 16
+        points, size = first_points(), 16
         bounds = np.full((1, 2), -1.0), np.full((1, 2), 3.0)
         state = start(make_keys(1), points, np.array([0, size]), values, 10**6, *bounds)
         state.runs["stagnation"], state.runs["success_rate"], state.memory[:] = stagnation, 0.1, 0.4
@@ -462,6 +466,7 @@ class TestRestarts:
         np.testing.assert_array_equal(np.sort(8.0 + made[:, 0])[: run["size"]], state.fitness[0, TOP, : run["size"]])
         assert (run["best_fitness"], run["leading_fitness"]) == (5.0, 8.0 + made[:, 0].min())
         assert (run["stagnation"], run["success_rate"], run["lasting_success_rate"]) == (0, 0.5, 0.5)
+        np.testing.assert_array_equal(state.former_best[0], first_points()[0])
         np.testing.assert_array_equal(state.memory[0].T, [[1.0, 0.2]] * MEMORY_SIZE)
 
     def test_equal_values_are_equal_up_to_rounding_errors(self):
