@@ -162,7 +162,7 @@ function dotChart(holder, rows, axis) {
   rows.forEach(({ label, color, values, strong }, index) => {
     const middle = frame.top + line * (index + 0.5);
     const name = { x: names - 8, y: middle + 4, "text-anchor": "end", "font-weight": strong ? 700 : 400 };
-    svg.append(element("text", name, label));
+    svg.append(element("text", { ...name, class: "name" }, label));
     values.forEach((value, place) => {
       const lift = ((place * 7) % 9) - 4;
       const dot = element("circle", { cx: x(value), cy: middle + lift, r: 2.6, fill: color, "fill-opacity": 0.45 });
@@ -174,4 +174,12 @@ function dotChart(holder, rows, axis) {
     svg.append(element("line", { x1: median, x2: median, y1: middle - 8, y2: middle + 8, stroke: color, "stroke-width": 2.5 }));
   });
   holder.replaceChildren(svg);
+  for (const name of svg.querySelectorAll(".name")) squeeze(name, names - 8);
+}
+
+// Make a text that would leave its place as wide as the place; only texts on the page have a length.
+function squeeze(text, room) {
+  if (text.getComputedTextLength() <= room) return;
+  text.setAttribute("textLength", room);
+  text.setAttribute("lengthAdjust", "spacingAndGlyphs");
 }

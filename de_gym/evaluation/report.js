@@ -94,6 +94,12 @@ function drawRuns(index) {
   else byId("runs").replaceChildren();
 }
 
+// As in the tables beside it: 1.50E+03.
+function printedForm(value) {
+  const [digits, power] = value.toExponential(2).split("e");
+  return Number.isFinite(value) ? `${digits}E${power[0]}${power.slice(1).padStart(2, "0")}` : String(value);
+}
+
 function figuresOf(method, index) {
   const values = data.errors[method.name][index];
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
@@ -101,7 +107,7 @@ function figuresOf(method, index) {
   const numbers = [mean, deviation, medianOf(values), values[0], values[values.length - 1]];
   const printed = data.paper[method.name]?.[index];
   const verdict = { "+": "better", "~": "similar", "-": "worse" }[data.marks[method.name]?.[index]] ?? "reference";
-  return [...numbers.map((value) => value.toExponential(2)), verdict, printed === undefined ? "" : printed.toExponential(2)];
+  return [...numbers.map(printedForm), verdict, printed === undefined ? "" : printedForm(printed)];
 }
 
 function drawFigures(index) {
