@@ -109,7 +109,8 @@ def minimize(
         target: Stop at the first generation with a value that is not above this.
         tol: Stop when the values have converged: when their standard deviation is at most
             ``atol + tol * abs(mean)``, both in the population and in the last generation's trials. The default stops
-            where values agree in all digits that arithmetic leaves; None or 0, with ``atol`` the same, never stops.
+            where values agree in all digits that arithmetic leaves; None or 0, with ``atol`` the same, never stops: the
+            default controller then begins anew, elsewhere, and keeps the best point.
         atol: See ``tol``.
         vectorized: Whether ``fun`` takes many points at once.
         workers: Number of processes that share the evaluations of a generation (-1 for one per core; ``fun`` must

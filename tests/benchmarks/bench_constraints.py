@@ -226,7 +226,7 @@ def run_scipy(design: Design, seed: int) -> Referee:
 
 
 def run_minimize(design: Design, seed: int, budget: int, method: str) -> Referee:
-    """Let ``minimize`` try with a budget."""
+    """Let ``minimize`` try for as long as its budget lasts: a population that has converged may begin anew."""
     referee = Referee(design, math.inf)
     try:
         minimize(
@@ -236,6 +236,7 @@ def run_minimize(design: Design, seed: int, budget: int, method: str) -> Referee
             constraints=referee.constraints(as_band=False),
             integrality=design.integrality,
             max_evaluations=budget,
+            tol=0.0,
             polish=True,
             seed=seed,
         )
