@@ -251,3 +251,7 @@ def test_a_node_of_a_cluster_that_dies_in_the_middle_changes_nothing():
         cluster.shutdown()
     assert strategy.scores == expected.scores
     np.testing.assert_array_equal(strategy.mean, expected.mean)
+
+
+def test_rounding_errors_win_nothing():
+    np.testing.assert_array_equal(win_shares(np.array([[200.0], [200.0 - 3e-14], [201.0]])), [[0.75], [0.75], [0.0]])

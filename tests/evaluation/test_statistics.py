@@ -289,3 +289,14 @@ def test_errors_that_are_not_numbers_are_refused():
         friedman(np.zeros((2, 5)))
     with pytest.raises(ValueError, match="at least one method, got none"):
         performance_scores([])
+
+
+def test_errors_closer_than_what_counts_as_none_are_equal():
+    rng = np.random.default_rng(8)
+    reference = 100.0 + rng.uniform(0.0, 4e-9, (1, 30))
+    nearly, apart = reference - 4e-13, reference - 2e-8
+    assert rank_sum_marks(reference, nearly) == ["~"]
+    assert rank_sum_marks(reference, apart) == ["+"]
+    assert superiority(reference, nearly).tolist() == [0.5]
+    assert u_scores([reference, nearly]).tolist() == [[450.0], [450.0]]
+    assert friedman([reference[0], nearly[0], reference[0] - 1e-10]).mean_ranks.tolist() == [2.0, 2.0, 2.0]
