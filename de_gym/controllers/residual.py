@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
+from de_gym.checks import shown
 from de_gym.machine.compiling import compiled, shared
 from de_gym.tensor_files import TensorFile, check_tensor_file, read_tensor_file, write_tensor_file
 
@@ -72,6 +73,8 @@ class ResidualController:
         budgets: Ascending log10(budget / (10^4 n)) of the grid of maps, shape (B,).
         dimensions: Ascending log10(n / 10) of the grid of maps, shape (E,).
         info: Where it comes from: training, seed, cost, results, as JSON values.
+        descent_shares: Share of the budget, at the end of a run, in which a local search may begin, for each map,
+            shape (P, B E); where nothing is given, none ever does.
     """
 
     features: tuple[str, ...]
@@ -81,6 +84,7 @@ class ResidualController:
     budgets: tuple[float, ...] = (0.0,)
     dimensions: tuple[float, ...] = (0.0,)
     info: Mapping[str, object] = field(default_factory=dict)
+    descent_shares: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
     def population_size(self) -> None:
@@ -90,10 +94,14 @@ class ResidualController:
     def __post_init__(self) -> None:
         """Reject arrays that do not fit together."""
         leading = len(self.weights), len(self.budgets) * len(self.dimensions)
-        expected = (*leading, len(self.controls), len(INPUTS)), (*leading, NUM_SIZE_WEIGHTS)
-        shapes = self.weights.shape, self.size_weights.shape
+        if not self.descent_shares.size:
+            object.__setattr__(self, "descent_shares", np.zeros(leading))
+        expected = (*leading, len(self.controls), len(INPUTS)), (*leading, NUM_SIZE_WEIGHTS), leading
+        shapes = self.weights.shape, self.size_weights.shape, self.descent_shares.shape
         if shapes != expected:
             raise ValueError(f"The arrays of a residual controller must have the shapes {expected}, got {shapes}.")
+        if not ((self.descent_shares >= 0.0) & (self.descent_shares <= 1.0)).all():
+            raise ValueError(f"`descent_shares` must lie in [0, 1], got {shown(self.descent_shares)}.")
         if not (np.isfinite(self.weights).all() and np.isfinite(self.size_weights).all()):
             raise ValueError("The weights of a residual controller must be finite.")
         for name, knots in (("budgets", self.budgets), ("dimensions", self.dimensions)):
@@ -126,6 +134,7 @@ class ResidualController:
             budgets,
             dimensions,
             info,
+            np.concatenate([part.descent_shares for part in grid], axis=1),
         )
 
     def __call__(self, observations: Float32Array, owners: IntArray | None = None) -> FloatArray:
@@ -142,15 +151,24 @@ class ResidualController:
 
     def size_residuals(self, dimension: int, budgets: IntArray, owners: IntArray | None = None) -> FloatArray:
         """Return the residual of each run's first population size, shape (R,), given budgets (R,)."""
-        weights = self.size_weights[np.zeros(len(budgets), np.int64) if owners is None else owners]
         coordinates = math.log10(dimension / 10.0)
-        residuals = np.empty(len(budgets))
+        chosen = self.size_weights[..., 0] + self.size_weights[..., 1] * coordinates
+        return np.array([math.tanh(mean) for mean in self._between_maps(chosen, dimension, budgets, owners).tolist()])
+
+    def find_descent_shares(self, dimension: int, budgets: IntArray, owners: IntArray | None = None) -> FloatArray:
+        """Return the share of each run's budget, at its end, in which a local search may begin, shape (R,)."""
+        return self._between_maps(self.descent_shares, dimension, budgets, owners)
+
+    def _between_maps(
+        self, numbers: FloatArray, dimension: int, budgets: IntArray, owners: IntArray | None
+    ) -> FloatArray:
+        """Return the mean, for each run, of what there is one number of for every map, shape (P, B E)."""
+        coordinates, means = math.log10(dimension / 10.0), np.zeros(len(budgets))
+        chosen = numbers[np.zeros(len(budgets), np.int64) if owners is None else owners].tolist()
         for run, budget in enumerate(np.log10(budgets / (1e4 * dimension)).tolist()):
-            total = 0.0
-            for k, (constant, slope) in enumerate(weights[run].tolist()):
-                total += _find_share(budget, coordinates, k, self.grid) * (constant + slope * coordinates)
-            residuals[run] = math.tanh(total)
-        return residuals
+            for k, number in enumerate(chosen[run]):
+                means[run] += _find_share(budget, coordinates, k, self.grid) * number
+        return means
 
     @cached_property
     def grid(self) -> Grid:
@@ -228,9 +246,14 @@ def save_residual_controller(controller: ResidualController, path: str | Path) -
         "dimensions": json.dumps(controller.dimensions),
         "info": json.dumps(dict(controller.info), sort_keys=True),
     }
-    tensors = {"weights": controller.weights, "size_weights": controller.size_weights}
-    write_tensor_file(Path(path), tensors, metadata)
+    write_tensor_file(Path(path), residual_tensors(controller), metadata)
     return Path(path)
+
+
+def residual_tensors(controller: ResidualController) -> dict[str, FloatArray]:
+    """Return the numbers of a controller by the names under which its file has them; shares only where it has some."""
+    tensors = {"weights": controller.weights, "size_weights": controller.size_weights}
+    return tensors | ({"descent_shares": controller.descent_shares} if controller.descent_shares.any() else {})
 
 
 def is_residual_controller(content: TensorFile) -> bool:
@@ -257,6 +280,7 @@ def load_residual_controller(path: str | Path) -> ResidualController:
             tuple(float(budget) for budget in json.loads(metadata["budgets"])),
             tuple(float(dimension) for dimension in json.loads(metadata["dimensions"])),
             json.loads(metadata["info"]),
+            content.tensors.get("descent_shares", np.zeros((0, 0))).astype(np.float64),
         )
     except KeyError as error:
         raise ValueError(f"Controller file {str(source)!r} lacks its entry {error}.") from error

@@ -26,6 +26,7 @@ from de_gym.controllers import (
     available,
     load,
 )
+from de_gym.controllers.residual import residual_tensors
 from de_gym.controllers.storage import tensor_checksum
 from de_gym.envs.settings import default_population_size
 from de_gym.evaluation.parameters import ParameterTrace
@@ -221,7 +222,7 @@ def residual_method(name: str, controller: ResidualController) -> OptimizerMetho
         "kind": "controller",
         "controller": "ResidualController",
         "training": dict(controller.info),
-        "weights_sha256": tensor_checksum({"weights": controller.weights, "size_weights": controller.size_weights}),
+        "weights_sha256": tensor_checksum(residual_tensors(controller)),
     }
     return OptimizerMethod(name, AdaptiveDE(controller=controller), settings)
 

@@ -23,6 +23,7 @@ from de_gym.machine.run_features import FEATURES
 from de_gym.machine.streams import KeyArray
 from de_gym.machine.top_and_front import MAIN, TOP, RunArray, find_starts
 from de_gym.optimizers.base import GenerationParameters, Optimizer
+from de_gym.optimizers.descents import Descents
 from de_gym.problems import Problem, ProblemBatch
 from de_gym.problems.budgets import ZERO_ERROR
 
@@ -47,7 +48,8 @@ class AdaptiveDESettings:
 class AdaptiveDE(Optimizer):
     """R runs of the two-population shell under its success-rate rule, adjusted by a controller or not.
 
-    It is the process of ``AdaptiveDEControl-v0``, so a controller meets in use what it met in training.
+    It is the process of ``AdaptiveDEControl-v0``, so a controller meets in use what it met in training; but for the
+    local search from the best point that a controller with ``descent_shares`` lets begin late in a run.
     """
 
     name = "l-srtde"
@@ -67,17 +69,23 @@ class AdaptiveDE(Optimizer):
         if self.settings.population_size is not None:
             self._runs["size"] = np.minimum(self.settings.population_size, budgets)
         else:
-            residuals = np.zeros(self.num_runs)
-            if self.controller is not None and hasattr(self.controller, "size_residuals"):
-                residuals = self.controller.size_residuals(self._dimension, budgets)
+            residuals = self._chosen_at_start("size_residuals")
             self._runs["size"] = initial_sizes(self._dimension, budgets, residuals)
+        self._descents = Descents(budgets, self._chosen_at_start("find_descent_shares"))
         self._state: two_population.TwoPopulations | None = None
         self._parameters = np.zeros(self.num_runs, PARAMETERS)
         self._residuals = np.zeros((self.num_runs, len(CONTROL_NAMES)))
         if self.controller is not None and hasattr(self.controller, "reset"):
             self.controller.reset(self._rngs)
 
+    def _chosen_at_start(self, name: str) -> FloatArray:
+        """Return one number for each run, shape (R,), by a method that a controller may have; zeros otherwise."""
+        choose = getattr(self.controller, name, None)
+        return np.zeros(self.num_runs) if choose is None else choose(self._dimension, self._runs["max_evaluations"])
+
     def _ask(self, starts: IntArray) -> Trials:
+        if self._descents:
+            return self._descents.ask(starts)
         if self._state is None:
             points = np.empty((starts[-1], self._dimension))
             for run, rng in enumerate(self._rngs):
@@ -112,16 +120,47 @@ class AdaptiveDE(Optimizer):
         self._residuals[begin] = residuals[begin]
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:
-        if self._state is None:
+        if self._descents:
+            self._descents.tell(trials, values)
+        elif self._state is None:
             keys, budgets = draw_keys(self._rngs), self._runs["max_evaluations"].copy()
             self._state = two_population.start(keys, *trials, values, budgets, self._lower, self._upper)
         else:
             two_population.select(self._state, self._parameters, self._trials, values)
+            self._begin_descents(self._state)
+        assert self._state is not None
+        self._go_on(self._state)
+
+    def _begin_descents(self, state: two_population.TwoPopulations) -> None:
+        """Begin what is due, between two generations."""
+        self._descents.begin_anew((state.runs["begins_anew"] == 1) & ~self._descents.is_due)
+        due = self._descents.is_due & (self._runs["evaluations"] >= self._descents.begins) & (state.runs["part"] == 0)
+        for run in np.flatnonzero(due).tolist():
+            bounds = self._lower[run], self._upper[run]
+            self._descents.begin(run, self._best_position[run], float(self._runs["best_fitness"][run]), bounds)
+
+    def _go_on(self, state: two_population.TwoPopulations) -> None:
+        """Decide what each run asks for next; while some descend, the others wait."""
+        left = self._runs["max_evaluations"] - self._runs["evaluations"]
+        wanted = self._descents.num_points()
+        for run in self._descents.runs:
+            if not 0 < wanted.get(run, 0) <= left[run]:
+                # What was spent counts for the plan of sizes, too.
+                state.runs["evaluations"][run] = self._runs["evaluations"][run]
+                self._descents.end(run)
         # A run uses its budget to the last evaluation; one more is what it cannot pay for.
-        following = np.diff(find_starts(self._state.runs, True)).astype(np.int64)
+        following = np.diff(find_starts(state.runs, True)).astype(np.int64)
         self._runs["size"] = np.maximum(following, 1)
+        self._waits[:] = bool(self._descents)
+        for run in self._descents.runs:
+            self._runs["size"][run], self._waits[run] = wanted[run], False
+
+    def close(self) -> None:
+        """End what cannot be copied."""
+        self._descents.clear()
 
     def _keep(self, runs: IntArray) -> None:
+        self._descents.keep(runs)
         if self.controller is not None and hasattr(self.controller, "keep"):
             self.controller.keep(runs)
         self._parameters, self._residuals = self._parameters[runs], self._residuals[runs]

@@ -56,7 +56,7 @@ class Optimizer(ABC):
     Evaluations are counted in points, the initial population included, and a generation that would exceed
     ``max_evaluations`` is not begun: the run has ended. ``tell`` keeps the best point and the counters for everybody;
     a subclass adds only its algorithm, in the methods with a leading underscore, and keeps ``_runs["size"]``, the
-    number of points of each run's next generation.
+    number of points of each run's next generation, and ``_waits``, which runs ask for none now but go on later.
 
     Attributes:
         name: What tables and messages call the method.
@@ -90,6 +90,7 @@ class Optimizer(ABC):
         self._runs["max_evaluations"] = _checked_budgets(max_evaluations, num_runs)
         self._runs["best_fitness"] = np.inf
         self._best_position = np.full((num_runs, self._dimension), np.nan)
+        self._waits = np.zeros(num_runs, np.bool_)
         self._asked: Trials | None = None
         self._start()
         if (self._runs["max_evaluations"] < self._runs["size"]).any():
@@ -105,7 +106,7 @@ class Optimizer(ABC):
         if self._asked is not None:
             raise RuntimeError("`ask` was called twice: `tell` the values of the last trials first.")
         starts = np.empty(len(self._runs) + 1, np.int64)
-        _count_points(self._runs, starts)
+        _count_points(self._runs, self._waits, starts)
         self._asked = self._ask(starts)
         return self._asked
 
@@ -133,6 +134,7 @@ class Optimizer(ABC):
         self._lower, self._upper = self._lower[runs], self._upper[runs]
         self._rngs = [self._rngs[run] for run in runs]
         self._runs, self._best_position = self._runs[runs], self._best_position[runs]
+        self._waits = self._waits[runs]
         self.has_ended = self.has_ended[runs]
         self._keep(runs)
 
@@ -303,13 +305,13 @@ class ControlledOptimizer(Optimizer):
 
 
 @compiled
-def _count_points(runs: RunRecords, starts: IntArray) -> None:
+def _count_points(runs: RunRecords, waits: BoolArray, starts: IntArray) -> None:
     """Write where the points of each run begin, and where the last ones end, shape (R + 1,)."""
     starts[0] = 0
     for run in range(runs.shape[0]):
         size = runs[run]["size"]
         goes_on = runs[run]["evaluations"] + size <= runs[run]["max_evaluations"]
-        starts[run + 1] = starts[run] + (size if goes_on else 0)
+        starts[run + 1] = starts[run] + (size if goes_on and not waits[run] else 0)
 
 
 @compiled

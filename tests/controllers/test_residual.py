@@ -77,6 +77,10 @@ def test_file_gives_the_same_controller_and_equal_bytes(tmp_path):
     np.testing.assert_array_equal(again.weights, controller.weights)
     np.testing.assert_array_equal(again.size_weights, controller.size_weights)
     assert (again.budgets, again.dimensions, again.info) == ((-1.0,), (0.0, 0.5), {"seed": 3})
+    np.testing.assert_array_equal(again.descent_shares, np.zeros((1, 2)))
+    sharing = replace(controller, descent_shares=np.array([[0.25, 0.0]]))
+    again = load_residual_controller(save_residual_controller(sharing, tmp_path / "third.safetensors"))
+    np.testing.assert_array_equal(again.descent_shares, sharing.descent_shares)
     assert isinstance(load(first), ResidualController)
     assert isinstance(load(str(first)), ResidualController)
 

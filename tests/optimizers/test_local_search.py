@@ -1,0 +1,158 @@
+"""LocalSearch and Descents: the way down is found, in few evaluations, and runs do not disturb each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize as scipys_minimize
+from scipy.optimize import rosen
+
+from de_gym import make_suite
+from de_gym.controllers import ResidualController
+from de_gym.controllers.residual import num_numbers
+from de_gym.optimizers import AdaptiveDE, AdaptiveDESettings, run
+from de_gym.optimizers.adaptive import CONTROL_NAMES, FEATURE_NAMES
+from de_gym.optimizers.local_search import LocalSearch
+
+Function = Callable[[np.ndarray], float]
+
+
+def descend(function: Function, start: np.ndarray, width: float = 5.0, most: int = 100_000) -> tuple[LocalSearch, int]:
+    """Return the search after its end, and how many points it asked for."""
+    bounds = np.full(len(start), -width), np.full(len(start), width)
+    search, count = LocalSearch(start, function(start), *bounds), 0
+    while search.points is not None and count < most:
+        assert (np.abs(search.points) <= width).all()
+        count += len(search.points)
+        search.tell(np.array([function(point) for point in search.points]))
+    return search, count
+
+
+def ellipsoid(x: np.ndarray) -> float:
+    return float(np.sum(10.0 ** (6.0 * np.arange(len(x)) / (len(x) - 1)) * (x - 0.3) ** 2))
+
+
+# Not with two coordinates, where looking along a direction costs as much as a gradient.
+@pytest.mark.parametrize("dimension", [5, 10, 30])
+@pytest.mark.parametrize("function", [rosen, ellipsoid])
+def test_it_needs_hardly_more_evaluations_than_scipys_l_bfgs_b(function, dimension):
+    start = np.random.default_rng(dimension).uniform(-2.0, 2.0, dimension)
+    search, count = descend(function, start)
+    theirs = scipys_minimize(function, start, method="L-BFGS-B", bounds=[(-5, 5)] * dimension, tol=1e-12)
+    assert search.value <= max(1e-7, 2.0 * theirs.fun)
+    assert count <= 1.5 * theirs.nfev
+    assert search.value == function(search.point)
+
+
+def test_it_knows_that_a_steps_curvature_is_that_of_the_change_of_gradients():
+    # A quadratic of two coordinates is over after few steps, however its axes lie.
+    turned = np.array([[0.8, -0.6], [0.6, 0.8]])
+    search, count = descend(lambda x: float(np.sum((turned @ (x - 0.5)) ** 2 * [1.0, 1e4])), np.array([-3.0, 2.0]))
+    assert search.value < 1e-9
+    assert count < 60
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_minimum_on_a_bound_is_found_and_the_bound_is_left_where_that_leads_down(sign):
+    slope, _ = descend(lambda x: float(sign * x[0] + (x[1] - 1.0) ** 2), np.array([0.0, -4.0]))
+    np.testing.assert_allclose(slope.point, [-5.0 * sign, 1.0], atol=1e-4)
+    inside, _ = descend(lambda x: float(np.sum((x - 1.0) ** 2)), np.array([-5.0, 5.0]))
+    np.testing.assert_allclose(inside.point, [1.0, 1.0], atol=1e-4)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_values_that_are_no_numbers_end_it(value):
+    search = LocalSearch(np.zeros(3), 1.0, -np.ones(3), np.ones(3))
+    search.tell(np.array([0.5, value, 0.5]))
+    assert search.points is None
+    assert search.value == 1.0
+
+
+def test_a_step_to_where_there_is_no_value_is_shortened():
+    search, _ = descend(lambda x: float(np.sum(x**2)) if x[0] > 0.0 else np.nan, np.array([3.0, 3.0]))
+    assert search.value < 1e-2
+
+
+def test_a_plateau_ends_it_after_one_gradient():
+    _, count = descend(lambda x: 1.0, np.zeros(4))
+    assert count == 4
+
+
+def test_noise_ends_it_soon():
+    rng = np.random.default_rng(0)
+    _, count = descend(lambda x: float(np.sum(x**2) + rng.normal()), np.full(10, 2.0))
+    assert count < 500
+
+
+def make_controller(share: float) -> ResidualController:
+    vectors = np.random.default_rng(0).normal(0.0, 0.1, (1, num_numbers(len(CONTROL_NAMES))))
+    controller = ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vectors)
+    return replace(controller, descent_shares=np.full((1, 1), share))
+
+
+def test_a_descent_begins_late_and_ends_before_the_run_does():
+    problem, optimizer, lonely = make_suite("cec2017", 10)[1], AdaptiveDE(controller=make_controller(0.3)), []
+    optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(1)], 3000)
+    while not optimizer.has_ended[0]:
+        points = optimizer.ask().points
+        if optimizer._descents:
+            lonely.append(int(optimizer.evaluations[0]))
+        optimizer.tell(problem.evaluate(points))
+    assert 0.7 * 3000 <= lonely[0] < 0.75 * 3000
+    assert optimizer.evaluations[0] == 3000
+    # What the descent spent counts for the plan of sizes: the populations shrink to the end.
+    assert optimizer._state.runs["evaluations"][0] == 3000
+    assert optimizer._state.runs["size"][0] == 4
+
+
+def test_descents_pay_where_the_function_is_smooth():
+    problem, errors = make_suite("cec2017", 10)[4], {}  # Rosenbrock's, turned
+    for share in (0.0, 0.3):
+        errors[share] = run(AdaptiveDE(controller=make_controller(share)), problem, 11, max_evaluations=5000).errors
+    assert np.median(errors[0.3]) < 0.1 * np.median(errors[0.0])
+
+
+@pytest.mark.parametrize("function", [4, 21])
+def test_runs_with_descents_do_not_depend_on_who_shares_their_batch(function):
+    problem, seeds = make_suite("cec2017", 10)[function], np.random.SeedSequence(3).spawn(4)
+    optimizer = AdaptiveDE(AdaptiveDESettings(population_size=30), make_controller(0.4))
+    together = run(optimizer, problem, seeds=seeds, max_evaluations=2000)
+    for number, seed in enumerate(seeds):
+        alone = run(optimizer, problem, seeds=[seed], max_evaluations=2000)
+        assert alone.errors[0] == together.errors[number]
+        np.testing.assert_array_equal(alone.best_positions[0], together.best_positions[number])
+
+
+def test_other_points_than_it_asked_for_end_a_descent():
+    problem, optimizer = make_suite("cec2017", 10)[4], AdaptiveDE(controller=make_controller(0.5))
+    optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(1)], 2000)
+    while not optimizer._descents:
+        optimizer.tell(problem.evaluate(optimizer.ask().points))
+    trials = optimizer.ask()
+    trials.points[0] += 1.0
+    optimizer.tell(problem.evaluate(trials.points))
+    assert not optimizer._descents
+    assert not optimizer.has_ended[0]
+
+
+def test_populations_that_begin_anew_descend_again():
+    problem, optimizer = make_suite("cec2013", 2)[1], AdaptiveDE(controller=make_controller(0.3))
+    optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(1)], 3000)
+    optimizer._descents.is_due[:] = False
+    optimizer._descents.begin_anew(np.array([True]))
+    assert optimizer._descents.is_due[0]
+    assert optimizer._descents.begins[0] == 2700
+
+
+def test_shares_are_interpolated_between_maps_and_kept_in_the_file():
+    parts = {(-1.0, 0.0): make_controller(0.4), (0.0, 0.0): make_controller(0.0)}
+    controller = ResidualController.joined(parts, {})
+    budgets = np.array([1000, 10_000, 100_000])
+    halfway = controller.find_descent_shares(10, np.array([int(10**4.5)]))[0]
+    np.testing.assert_allclose(controller.find_descent_shares(10, budgets), [0.4, 0.4, 0.0])
+    assert halfway == pytest.approx(0.2, rel=1e-4)
+    with pytest.raises(ValueError, match=r"`descent_shares` must lie in \[0, 1\], got"):
+        replace(controller, descent_shares=np.full((1, 2), 1.5))
