@@ -1,13 +1,15 @@
 """LocalSearch: a quasi-Newton descent inside a box, which asks for points and is told their values.
 
 Gradients are finite differences, so a step costs as many evaluations as there are coordinates; looking along its
-direction costs one each, and is done more often than methods do that are given gradients.
+direction costs one each, and is done more often than methods do that are given gradients. Products are sums that
+numpy makes in one order everywhere; those of linear algebra depend on the processor.
 
 Reference: Nocedal and Wright, "Numerical Optimization" (2006), chapters 3 and 6: line searches and BFGS.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 
 import numpy as np
@@ -77,7 +79,7 @@ class LocalSearch:
                 metric = _updated(metric, self.point - former, slopes - gradient, is_first=len(values) == 2)
             former, gradient = self.point, slopes
             direction = self._direction(metric, gradient)
-            if not gradient @ direction < 0.0:
+            if not _product(gradient, direction) < 0.0:
                 return
             if len(values) == 1:
                 direction *= _FIRST_STEP / np.max(np.abs(direction) / (self._upper - self._lower))
@@ -92,7 +94,7 @@ class LocalSearch:
         for _ in range(_MOST_TRIALS):
             target = np.clip(start + length * direction, self._lower, self._upper)
             found = float((yield target[None])[0])
-            promised = float(gradient @ (target - start))
+            promised = _product(gradient, target - start)
             factor = _lowest_of_parabola(value, found, promised)
             if found < value and found <= value + _LEAST_SHARE * promised:
                 self.point, self.value = target, found
@@ -119,7 +121,7 @@ class LocalSearch:
         below, above = self.point <= self._lower, self.point >= self._upper
         free: BoolArray = ~((below & (gradient > 0.0)) | (above & (gradient < 0.0)))
         direction = np.zeros_like(gradient)
-        direction[free] = -metric[np.ix_(free, free)] @ gradient[free]
+        direction[free] = -_times(metric[np.ix_(free, free)], gradient[free])
         return direction
 
 
@@ -143,13 +145,22 @@ def _lowest_of_parabola(value: float, found: float, promised: float) -> float:
 
 def _updated(metric: FloatArray, step: FloatArray, change: FloatArray, is_first: bool) -> FloatArray:
     """Return the inverse Hessian after a step that changed the gradient so; the first one sets its scale."""
-    product = float(step @ change)
-    if not product > _LEAST_CURVATURE * float(np.linalg.norm(step) * np.linalg.norm(change)):
+    product = _product(step, change)
+    if not product > _LEAST_CURVATURE * math.sqrt(_product(step, step) * _product(change, change)):
         return metric
     if is_first:
-        metric = metric * (product / float(change @ metric @ change))
-    scaled = metric @ change
+        metric = metric * (product / _product(change, _times(metric, change)))
+    scaled = _times(metric, change)
     crossed = np.outer(scaled, step)
-    own = (product + float(change @ scaled)) / product**2
+    own = (product + _product(change, scaled)) / product**2
     updated: FloatArray = metric + own * np.outer(step, step) - (crossed + crossed.T) / product
     return updated
+
+
+def _times(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+    product: FloatArray = (matrix * vector).sum(axis=1)
+    return product
+
+
+def _product(one: FloatArray, other: FloatArray) -> float:
+    return float((one * other).sum())
