@@ -32,8 +32,7 @@ print(*[record.data["dispatcher"].py_func.__qualname__ for _, record in recorder
 
 # The peak in kB; that of ``getrusage`` is not below the parent's.
 PEAK = """
-import de_gym
-de_gym.minimize(sum, [(0, 1)] * 3, max_evaluations=300)
+{work}
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
@@ -109,8 +108,11 @@ def test_first_call_compiles_few_kernels_once_each_and_no_messages(method, most,
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
 def test_memory_of_a_call_whose_kernels_are_compiled():
-    in_new_process(PEAK)
-    assert int(in_new_process(PEAK)) * 1024 < 160e6
+    # What numba takes for itself depends on the machine: 60 to 160 MB.
+    numbas = int(in_new_process(PEAK.format(work="import numba")))
+    call = PEAK.format(work="import de_gym; de_gym.minimize(sum, [(0, 1)] * 3, max_evaluations=300)")
+    in_new_process(call)
+    assert (int(in_new_process(call)) - numbas) * 1024 < 48e6
 
 
 def bowl(x, centre=0.5):

@@ -14,6 +14,7 @@ import json
 import platform
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
@@ -326,6 +327,11 @@ def minimized(fun: Callable[..., Any] = bowl, dimension: int = 3, **options: Any
     return found.as_json()
 
 
+def without_descents(name: str) -> Any:
+    controller = library().shipped(name)
+    return replace(controller, descent_shares=np.zeros_like(controller.descent_shares))
+
+
 def minimized_cases() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     for method in ("de", "jade", "jade-archive", "jso", "cobide", "cobide-pcm", "cde", "cde-pcm"):
         yield method, partial(minimized, method=method, max_evaluations=450)
@@ -339,6 +345,10 @@ def minimized_cases() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
     )
     yield "adaptive", partial(minimized, controller="adaptive", max_evaluations=900)
     yield "adaptive-10d", partial(minimized, valley, 10, controller="adaptive", vectorized=True, max_evaluations=4000)
+    yield (
+        "adaptive-without-descents",
+        partial(minimized, valley, 10, controller=without_descents("adaptive"), vectorized=True, max_evaluations=4000),
+    )
     yield "learned-by-name", partial(minimized, controller="script-10d", max_evaluations=600)
     yield "learned-target", partial(minimized, controller="short-10d", target=1.0, max_evaluations=900)
     yield (

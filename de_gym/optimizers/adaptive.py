@@ -23,7 +23,7 @@ from de_gym.machine.run_features import FEATURES
 from de_gym.machine.streams import KeyArray
 from de_gym.machine.top_and_front import MAIN, TOP, RunArray, find_starts
 from de_gym.optimizers.base import GenerationParameters, Optimizer
-from de_gym.optimizers.descents import Descents
+from de_gym.optimizers.local_search import Descents
 from de_gym.problems import Problem, ProblemBatch
 from de_gym.problems.budgets import ZERO_ERROR
 
@@ -71,7 +71,7 @@ class AdaptiveDE(Optimizer):
         else:
             residuals = self._chosen_at_start("size_residuals")
             self._runs["size"] = initial_sizes(self._dimension, budgets, residuals)
-        self._descents = Descents(budgets, self._chosen_at_start("find_descent_shares"))
+        self._descents = Descents(budgets, self._dimension, self._chosen_at_start("find_descent_shares"))
         self._state: two_population.TwoPopulations | None = None
         self._parameters = np.zeros(self.num_runs, PARAMETERS)
         self._residuals = np.zeros((self.num_runs, len(CONTROL_NAMES)))
@@ -84,7 +84,7 @@ class AdaptiveDE(Optimizer):
         return np.zeros(self.num_runs) if choose is None else choose(self._dimension, self._runs["max_evaluations"])
 
     def _ask(self, starts: IntArray) -> Trials:
-        if self._descents:
+        if self._descents.under_way:
             return self._descents.ask(starts)
         if self._state is None:
             points = np.empty((starts[-1], self._dimension))
@@ -120,7 +120,7 @@ class AdaptiveDE(Optimizer):
         self._residuals[begin] = residuals[begin]
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:
-        if self._descents:
+        if self._descents.under_way:
             self._descents.tell(trials, values)
         elif self._state is None:
             keys, budgets = draw_keys(self._rngs), self._runs["max_evaluations"].copy()
@@ -133,31 +133,34 @@ class AdaptiveDE(Optimizer):
 
     def _begin_descents(self, state: two_population.TwoPopulations) -> None:
         """Begin what is due, between two generations."""
-        self._descents.begin_anew((state.runs["begins_anew"] == 1) & ~self._descents.is_due)
-        due = self._descents.is_due & (self._runs["evaluations"] >= self._descents.begins) & (state.runs["part"] == 0)
+        descents, anew = self._descents, state.runs["begins_anew"] == 1
+        if anew.any():
+            descents.begin_anew(anew)
+        due = descents.is_due & (self._runs["evaluations"] >= descents.begins) & (state.runs["part"] == 0)
         for run in np.flatnonzero(due).tolist():
             bounds = self._lower[run], self._upper[run]
-            self._descents.begin(run, self._best_position[run], float(self._runs["best_fitness"][run]), bounds)
+            descents.begin(run, self._best_position[run], float(self._runs["best_fitness"][run]), bounds)
 
     def _go_on(self, state: two_population.TwoPopulations) -> None:
         """Decide what each run asks for next; while some descend, the others wait."""
-        left = self._runs["max_evaluations"] - self._runs["evaluations"]
-        wanted = self._descents.num_points()
-        for run in self._descents.runs:
-            if not 0 < wanted.get(run, 0) <= left[run]:
+        under_way = self._descents.under_way
+        for run, search in list(under_way.items()):
+            left = self._runs["max_evaluations"][run] - self._runs["evaluations"][run]
+            if search.points is None or len(search.points) > left:
                 # What was spent counts for the plan of sizes, too.
                 state.runs["evaluations"][run] = self._runs["evaluations"][run]
-                self._descents.end(run)
+                del under_way[run]
         # A run uses its budget to the last evaluation; one more is what it cannot pay for.
         following = np.diff(find_starts(state.runs, True)).astype(np.int64)
         self._runs["size"] = np.maximum(following, 1)
-        self._waits[:] = bool(self._descents)
-        for run in self._descents.runs:
-            self._runs["size"][run], self._waits[run] = wanted[run], False
+        self._waits[:] = bool(under_way)
+        for run, search in under_way.items():
+            assert search.points is not None
+            self._runs["size"][run], self._waits[run] = len(search.points), False
 
     def close(self) -> None:
         """End what cannot be copied."""
-        self._descents.clear()
+        self._descents.under_way.clear()
 
     def _keep(self, runs: IntArray) -> None:
         self._descents.keep(runs)

@@ -1,4 +1,4 @@
-"""LocalSearch: a quasi-Newton descent inside a box, which asks for points and is told their values.
+"""LocalSearch: a quasi-Newton descent inside a box by ask and tell; and Descents: when in R runs it takes over.
 
 Gradients are finite differences, so a step costs as many evaluations as there are coordinates; looking along its
 direction costs one each, and is done more often than methods do that are given gradients. Products are sums that
@@ -14,7 +14,8 @@ from collections.abc import Generator
 
 import numpy as np
 
-from de_gym.arrays import BoolArray, FloatArray
+from de_gym.arrays import BoolArray, FloatArray, IntArray
+from de_gym.evolution.populations import Trials
 
 # Of finite differences, in multiples of the box; and of coordinates, where the box is narrow and far from zero.
 _DIFFERENCE, _DIFFERENCE_FAR_AWAY = 2e-9, 1e-12
@@ -34,7 +35,68 @@ _LAST_STEPS, _LEAST_OF_VALUE, _LEAST_OF_GAIN = 4, 1e-12, 1e-16
 # Curvature along a step that rounding errors may have made.
 _LEAST_CURVATURE = 1e-10
 
+# Share of what a first descent may use that is left where populations that began anew get another.
+_SECOND_SHARE = 1.0 / 3.0
+
+# What a descent knows of more coordinates would take too much memory.
+_MOST_COORDINATES = 1000
+
 Asking = Generator[FloatArray, FloatArray, None]
+
+
+class Descents:
+    """The local searches of R runs: one, late in each run, and another for populations that began anew after it.
+
+    Attributes:
+        is_due: Which runs have one before them, shape (R,).
+        begins: Evaluations from which on it may begin, shape (R,).
+        under_way: Those that have begun and not ended, by run.
+    """
+
+    def __init__(self, budgets: IntArray, dimension: int, shares: FloatArray) -> None:
+        """Let a descent begin in each run where only this share of its budget is left; never where the share is 0."""
+        self._budgets, self._shares = budgets.copy(), shares if dimension <= _MOST_COORDINATES else 0.0 * shares
+        self.is_due: BoolArray = self._shares > 0.0
+        self.begins = self._when_left(self._shares)
+        self.under_way: dict[int, LocalSearch] = {}
+
+    def _when_left(self, shares: FloatArray) -> IntArray:
+        evaluations: IntArray = np.ceil((1.0 - shares) * self._budgets).astype(np.int64)
+        return evaluations
+
+    def begin(self, run: int, point: FloatArray, value: float, bounds: tuple[FloatArray, FloatArray]) -> None:
+        """Begin the descent of a run, unless it has no value to begin with."""
+        self.is_due[run] = False
+        if np.isfinite(value):
+            self.under_way[run] = LocalSearch(point, value, *bounds)
+
+    def begin_anew(self, runs: BoolArray) -> None:
+        """Let runs (R,) whose populations begin anew descend again, later."""
+        again = runs & ~self.is_due & (self._shares > 0.0)
+        self.is_due |= again
+        self.begins = np.where(again, self._when_left(_SECOND_SHARE * self._shares), self.begins)
+
+    def ask(self, starts: IntArray) -> Trials:
+        """Return the next points of all that are under way."""
+        points = [self.under_way[run].points for run in sorted(self.under_way)]
+        return Trials(np.concatenate([own for own in points if own is not None]), starts)
+
+    def tell(self, trials: Trials, values: FloatArray) -> None:
+        """Take the values of the points; a descent that was told of other points than it asked for ends."""
+        for run in self.under_way:
+            search, rows = self.under_way[run], slice(*trials.starts[run : run + 2])
+            if search.points is not None and np.array_equal(trials.points[rows], search.points):
+                search.tell(values[rows])
+            else:
+                search.points = None
+
+    def keep(self, runs: IntArray) -> None:
+        """Go on with the given runs only, in the given order."""
+        self.is_due, self.begins = self.is_due[runs], self.begins[runs]
+        self._budgets, self._shares = self._budgets[runs], self._shares[runs]
+        self.under_way = {
+            place: self.under_way[run] for place, run in enumerate(runs.tolist()) if run in self.under_way
+        }
 
 
 class LocalSearch:

@@ -98,7 +98,7 @@ def test_a_descent_begins_late_and_ends_before_the_run_does():
     optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(1)], 3000)
     while not optimizer.has_ended[0]:
         points = optimizer.ask().points
-        if optimizer._descents:
+        if optimizer._descents.under_way:
             lonely.append(int(optimizer.evaluations[0]))
         optimizer.tell(problem.evaluate(points))
     assert 0.7 * 3000 <= lonely[0] < 0.75 * 3000
@@ -129,12 +129,12 @@ def test_runs_with_descents_do_not_depend_on_who_shares_their_batch(function):
 def test_other_points_than_it_asked_for_end_a_descent():
     problem, optimizer = make_suite("cec2017", 10)[4], AdaptiveDE(controller=make_controller(0.5))
     optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(1)], 2000)
-    while not optimizer._descents:
+    while not optimizer._descents.under_way:
         optimizer.tell(problem.evaluate(optimizer.ask().points))
     trials = optimizer.ask()
     trials.points[0] += 1.0
     optimizer.tell(problem.evaluate(trials.points))
-    assert not optimizer._descents
+    assert not optimizer._descents.under_way
     assert not optimizer.has_ended[0]
 
 
