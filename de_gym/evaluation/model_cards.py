@@ -7,7 +7,7 @@ from importlib.resources import as_file, files
 
 import numpy as np
 
-from de_gym.controllers import DEFAULT, RecurrentController, available, load
+from de_gym.controllers import DEFAULT, RecurrentController, ResidualController, available, load
 from de_gym.controllers.pretrained import CHECKSUMS
 from de_gym.evaluation.ladder import Ladder
 from de_gym.evaluation.score_tables import CONTROLLERS, studies
@@ -54,6 +54,7 @@ def _training(name: str) -> dict[str, str]:
             "Trained on": "random problems and functions of CEC'13, drawn anew in every generation; nothing of CEC'17.",
             "Training": f"{known}." if known else "",
             "Made for": "any number of coordinates, any budget, any population size.",
+            "Local search": _local_search(controller),
         }
     settings, measured = controller.info.env_settings, controller.info.results
     returns = [
@@ -67,6 +68,24 @@ def _training(name: str) -> dict[str, str]:
         "trained on.",
         "Mean returns": f"{'; '.join(returns)}." if returns else "",
     }
+
+
+def _local_search(controller: ResidualController) -> str:
+    """Return where a descent may take over, by the budgets and dimensions of the maps."""
+    shares = controller.descent_shares[0].reshape(len(controller.budgets), len(controller.dimensions))
+    if not shares.any():
+        return ""
+    rows = [
+        f"{_significant(1e4 * 10**budget)} n: {', '.join(f'{share:.0%}' for share in row)}"
+        for budget, row in zip(controller.budgets, shares, strict=True)
+    ]
+    sizes = ", ".join(_significant(10 * 10**dimension) for dimension in controller.dimensions)
+    return f"chosen, not trained: last part of a run in which a descent may begin, for n of {sizes}: {'; '.join(rows)}."
+
+
+def _significant(value: float) -> str:
+    """Return a number to two digits: 130, 10,000, 32."""
+    return f"{float(f'{value:.2g}'):,.0f}"
 
 
 def _results(name: str, ladders: Sequence[Ladder]) -> str:
@@ -97,10 +116,11 @@ def _description(name: str) -> str:
 
 
 def _size(name: str) -> tuple[int, int]:
-    """Return how many numbers a controller's file holds, and its bytes."""
+    """Return how many trained numbers a controller's file holds, and its bytes."""
     with as_file(files("de_gym.controllers") / "weights" / f"{name}.safetensors") as path:
         tensors = read_tensor_file(path).tensors
-        return int(sum(np.size(tensor) for tensor in tensors.values())), path.stat().st_size
+        trained = [tensor for key, tensor in tensors.items() if key != "descent_shares"]
+        return int(sum(np.size(tensor) for tensor in trained)), path.stat().st_size
 
 
 def _plain(info: Mapping[str, object]) -> dict[str, object]:
