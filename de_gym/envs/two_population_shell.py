@@ -82,7 +82,7 @@ class TwoPopulationShell:
         """Turn R runs into what they are a generation later, by checked residuals (R, A)."""
         populations = state.shell
         parameters = set_parameters(populations.runs, residuals)
-        features = two_population.advance(populations, problems, residuals)
+        features = two_population.advance_by(populations, problems, parameters)
         rates = populations.memory[:, MAIN].mean(axis=1) + parameters["crossover_shift"]
         factors = np.clip(parameters["mean_scale_factor"], 0.0, 1.0)
         return Generation(features, factors, np.clip(rates, 0.0, 1.0))

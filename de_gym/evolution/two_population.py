@@ -25,7 +25,7 @@ import numpy as np
 
 from de_gym.arrays import BoolArray, Float32Array, FloatArray
 from de_gym.evolution.first_generation import draw_initial_points, initial_size, start
-from de_gym.evolution.residuals import CONTROLS, PARAMETERS, checked_residuals, follow_rule, set_parameters
+from de_gym.evolution.residuals import CONTROLS, PARAMETERS, set_parameters
 from de_gym.machine.front_generations import Problems, advance_runs, breed_runs, observe_runs, select_runs
 from de_gym.machine.run_features import FEATURES, LARGEST_FEATURE
 from de_gym.machine.top_and_front import (
@@ -46,6 +46,7 @@ __all__ = [
     "Trials",
     "TwoPopulations",
     "advance",
+    "advance_by",
     "breed",
     "draw_initial_points",
     "has_ended",
@@ -107,11 +108,13 @@ def advance(state: TwoPopulations, problems: ProblemBatch, residuals: FloatArray
         problems: One per run.
         residuals: One number for each of the ``CONTROLS``, clipped to [-1, 1], shape (R, A). Zeros are L-SRTDE.
     """
-    residuals = checked_residuals(residuals, len(state.runs))
+    return advance_by(state, problems, set_parameters(state.runs, residuals))
+
+
+def advance_by(state: TwoPopulations, problems: ProblemBatch, parameters: RunArray) -> Float32Array:
+    """Do what ``advance`` does, given what ``set_parameters`` returned."""
     lower, upper = _checked_bounds(state, problems.lower, problems.upper)
     features = np.empty((len(state.runs), len(FEATURES)), np.float32)
-    parameters = np.empty(len(state.runs), PARAMETERS)
-    follow_rule(state.runs, residuals, parameters)
     if problems.programs is not None:
         advance_runs(state, parameters, Problems(lower, upper, *problems.programs), features)
         return features

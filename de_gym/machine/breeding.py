@@ -20,7 +20,17 @@ from de_gym.machine.coordinates import (
     to_midpoint,
     to_mirror,
 )
-from de_gym.machine.lanes import ROW_WIDTH, choose, load_from, moved, pointer_to, prefetch, stay_apart, store_from
+from de_gym.machine.lanes import (
+    ROW_WIDTH,
+    choose,
+    load_from,
+    moved,
+    pointer_to,
+    prefetch,
+    smaller_of,
+    stay_apart,
+    store_from,
+)
 from de_gym.machine.picks import pick_distinct_into, pick_index
 from de_gym.machine.streams import NUM_STREAMS, KeyArray, whole_turns
 
@@ -107,20 +117,19 @@ def _write_narrow(size: int, dimension: int, repair: int, numbers: TrialNumbers)
 @inlined
 def _write_wide(size: int, dimension: int, repair: int, numbers: TrialNumbers) -> None:
     """Write trials ROW_WIDTH coordinates at a time."""
-    pool = numbers.pool
+    pool, low, high, last = numbers.pool, numbers.lower, numbers.upper, dimension - ROW_WIDTH
     for i in range(size):
         parent, best, plus, minus = _row_starts(i, size, dimension, numbers.rows)
         weight, factor, rate = numbers.weights[i], numbers.factors[i], positive_or_never(numbers.rates[i])
-        for block in range(0, dimension, ROW_WIDTH):
-            # The last block overlaps the one before, so that nothing behind the row is touched.
-            j = min(block, dimension - ROW_WIDTH)
+        j = 0
+        while True:
             crossed = _cross(
                 load_from(pool, parent + j),
                 load_from(pool, best + j),
                 load_from(pool, plus + j),
                 load_from(pool, minus + j),
-                load_from(numbers.lower, j),
-                load_from(numbers.upper, j),
+                load_from(low, j),
+                load_from(high, j),
                 load_from(numbers.uniforms, i * dimension + j),
                 weight,
                 factor,
@@ -128,6 +137,10 @@ def _write_wide(size: int, dimension: int, repair: int, numbers: TrialNumbers) -
                 repair,
             )
             store_from(numbers.trials, i * dimension + j, crossed)
+            if j == last:
+                break
+            # The last block overlaps the one before, so that nothing behind the row is touched.
+            j = smaller_of(j + ROW_WIDTH, last)
 
 
 @inlined

@@ -30,6 +30,7 @@ from de_gym.machine.lanes import (
     WIDTH,
     choose,
     count_true,
+    larger_of,
     load_wide,
     moved,
     smaller_of,
@@ -114,18 +115,20 @@ def _cross_wide(i: int, drawn: int, places: BreedingPlaces) -> tuple[int, bool]:
     """Do the same WIDTH coordinates at a time."""
     numbers, (parent, best, plus, minus), dimension = places.positions, _find_rows(i, places), places.dimension
     weight, factor, rate = number_of(places, WEIGHT, i), number_of(places, FACTOR, i), number_of(places, RATE, i)
-    num_crossed, num_outside = 0, 0
-    for first in range(0, dimension, WIDTH):
-        # The last block overlaps the one before, so that nothing behind the row is touched.
-        k = smaller_of(first, dimension - WIDTH)
+    num_crossed, num_outside, k, num_seen, last = 0, 0, 0, 0, dimension - WIDTH
+    while True:
         current, leading = load_wide(numbers, parent + k), load_wide(numbers, best + k)
         added, taken = load_wide(numbers, plus + k), load_wide(numbers, minus + k)
         donor = move_to_pbest(current, leading, added, taken, weight, factor)
         is_crossed = load_wide(places.uniforms, drawn + k) <= rate
         point = choose(is_crossed, donor, current)
         store_from(places.points, i * dimension + k, point)
-        num_crossed += count_true(is_crossed, first - k)
+        num_crossed += count_true(is_crossed, num_seen)
         num_outside += count_true((point < load_wide(places.low, k)) | (point > load_wide(places.high, k)), 0)
+        if k == last:
+            break
+        # The last block overlaps the one before, so that nothing behind the row is touched.
+        num_seen, k = larger_of(k + 2 * WIDTH - dimension, 0), smaller_of(k + WIDTH, last)
     return num_crossed, num_outside > 0
 
 

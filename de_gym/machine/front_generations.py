@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
+from de_gym.machine.breeding import fetch
 from de_gym.machine.breeding_places import SpacePlaces, locate_space, space_size
 from de_gym.machine.compiling import compiled, inlined, shared
 from de_gym.machine.front_breeding import breed_run, turn_axes_in_time
@@ -20,6 +21,7 @@ from de_gym.machine.lanes import as_integers, hold, larger_of, moved, pointer_to
 from de_gym.machine.run_features import FEATURES, observe_run
 from de_gym.machine.top_and_front import (
     PARTS_PER_GENERATION,
+    Run,
     RunArray,
     StatePlaces,
     TrialPlaces,
@@ -118,9 +120,25 @@ def _breed(
             continue
         low, high = moved(box.low, index * dimension), moved(box.high, index * dimension)
         home, run = locate_run(index, state), runs[index]
+        _fetch_part(index + len(starts) - 1, len(runs), run, state)
         if parameters[index].eigenvector_probability > 0.0:
             turn_axes_in_time(run, home, low, high, space.turning)
         breed_run(run, parameters[index], count, home, low, high, trials_from(begin, dimension, trials), space)
+
+
+@inlined
+def _fetch_part(index: int, num_runs: int, run: Run, state: StatePlaces) -> None:
+    """Have a part of a later run fetched, so that memory answers while this one is bred and evaluated.
+
+    Of populations that have become small most would be fetched in vain.
+    """
+    if index < num_runs and 2 * run.size > state.capacity:
+        later, share = locate_run(index, state), state.capacity // PARTS_PER_GENERATION
+        first = run.part * share
+        for positions in (later.top, later.front):
+            fetch(moved(positions, first * state.dimension), share * state.dimension)
+        for fitness in (later.top_fitness, later.front_fitness):
+            fetch(moved(fitness, first), share)
 
 
 @shared

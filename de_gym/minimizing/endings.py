@@ -39,11 +39,11 @@ class RunRecord:
 
     def note(self, optimizer: Optimizer) -> None:
         """Take note of the optimiser's last generation."""
-        means = optimizer.mean_parameters
+        scale_factor, crossover_rate = optimizer.mean_parameters
         self._counts.append(self.evaluations.num_points)
         self._best_values.append(self.evaluations.best_value)
-        self._scale_factors.append(math.nan if means is None else float(means[0, 0]))
-        self._crossover_rates.append(math.nan if means is None else float(means[0, 1]))
+        self._scale_factors.append(float(scale_factor))
+        self._crossover_rates.append(float(crossover_rate))
 
     @property
     def num_generations(self) -> int:

@@ -18,10 +18,10 @@ from de_gym.evolution.populations import Trials
 from de_gym.evolution.residuals import PARAMETERS, follow_rule_in_run, set_parameters
 from de_gym.evolution.run_arrays import take_runs
 from de_gym.machine.compiling import compiled
-from de_gym.machine.front_generations import observe_runs
+from de_gym.machine.front_generations import breed_runs, observe_runs, select_runs
 from de_gym.machine.run_features import FEATURES
 from de_gym.machine.streams import KeyArray
-from de_gym.machine.top_and_front import MAIN, TOP, RunArray, find_starts
+from de_gym.machine.top_and_front import MAIN, MEMORY_SIZE, TOP, RunArray, find_starts, make_trials
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.optimizers.local_search import Descents
 from de_gym.problems import Problem, ProblemBatch
@@ -97,7 +97,8 @@ class AdaptiveDE(Optimizer):
         begin = np.flatnonzero(self._state.runs["part"] == 0)
         if len(begin):
             self._set_parameters(self._state, begin)
-        self._trials = two_population.breed(self._state, self._parameters, self._lower, self._upper)
+        self._trials = make_trials(find_starts(self._state.runs, True), self._dimension)
+        breed_runs(self._state, self._parameters, self._lower, self._upper, self._trials)
         return Trials(self._trials.points, self._trials.starts)
 
     def _set_parameters(self, state: two_population.TwoPopulations, begin: IntArray) -> None:
@@ -126,7 +127,9 @@ class AdaptiveDE(Optimizer):
             keys, budgets = draw_keys(self._rngs), self._runs["max_evaluations"].copy()
             self._state = two_population.start(keys, *trials, values, budgets, self._lower, self._upper)
         else:
-            two_population.select(self._state, self._parameters, self._trials, values)
+            select_runs(self._state, self._parameters, self._trials, values)
+            if self._state.runs["generation"][0]:
+                self.mean_parameters = self._find_means(self._state, 0)
             self._begin_descents(self._state)
         assert self._state is not None
         self._go_on(self._state)
@@ -170,21 +173,19 @@ class AdaptiveDE(Optimizer):
         if self._state is not None:
             self._state = take_runs(self._state, runs)
 
-    @property
-    def mean_parameters(self) -> FloatArray | None:
-        """Mean F and CR that the last generation was drawn around, shape (R, 2); None before there is one."""
-        if self._state is None or not self._state.runs["generation"].any():
-            return None
-        rates = self._state.memory[:, MAIN].mean(axis=1) + self._parameters["crossover_shift"]
-        means: FloatArray = np.clip(np.stack([self._parameters["mean_scale_factor"], rates], axis=1), 0.0, 1.0)
-        return means
+    def _find_means(self, state: two_population.TwoPopulations, run: int) -> tuple[float, float]:
+        """Return mean F and CR that the last generation of a run was drawn around."""
+        parameter = self._parameters[run]
+        # A sum and a quotient, because ``np.mean`` costs more than both.
+        rate = np.add.reduce(state.memory[run, MAIN]) / MEMORY_SIZE + parameter["crossover_shift"]
+        return min(max(parameter["mean_scale_factor"], 0.0), 1.0), min(max(rate, 0.0), 1.0)
 
     @property
     def last_parameters(self) -> GenerationParameters | None:
         """Mean F and CR of the last generation, one for the whole population; None before there is one."""
-        means = self.mean_parameters
-        if self._state is None or means is None:
+        if self._state is None or not self._state.runs["generation"].any():
             return None
+        means = np.array([self._find_means(self._state, run) for run in range(self.num_runs)])
         fitness = self._state.runs["best_fitness"][:, None].copy()
         is_adjusted = self.controller is not None
         residuals = dict(zip(CONTROL_NAMES, self._residuals.T.copy(), strict=True)) if is_adjusted else {}

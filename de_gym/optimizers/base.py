@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -63,12 +63,14 @@ class Optimizer(ABC):
         settings: Its constants, a frozen dataclass.
         takes_other_points: Whether it learns from points that are put in place of those it asked for.
         has_ended: Whether each run wants no more points or could not pay for them, shape (R,).
+        mean_parameters: Mean F and CR of the first run's last generation told; NaN where the method has none.
     """
 
     name: str
     settings: object
     takes_other_points: bool = True
     has_ended: BoolArray
+    mean_parameters: tuple[float, float]
 
     def start(
         self, lower: FloatArray, upper: FloatArray, rngs: Sequence[np.random.Generator], max_evaluations: int | IntArray
@@ -92,6 +94,7 @@ class Optimizer(ABC):
         self._best_position = np.full((num_runs, self._dimension), np.nan)
         self._waits = np.zeros(num_runs, np.bool_)
         self._asked: Trials | None = None
+        self.mean_parameters = math.nan, math.nan
         self._start()
         if (self._runs["max_evaluations"] < self._runs["size"]).any():
             raise BudgetTooSmall(
@@ -171,14 +174,6 @@ class Optimizer(ABC):
     def last_parameters(self) -> GenerationParameters | None:
         """Control parameters of the last generation told; None where the method has none yet or none at all."""
         return None
-
-    @property
-    def mean_parameters(self) -> FloatArray | None:
-        """Mean F and CR of the last generation told, shape (R, 2); None where ``last_parameters`` is."""
-        parameters = self.last_parameters
-        if parameters is None:
-            return None
-        return np.stack([parameters.scale_factors.mean(axis=1), parameters.crossover_rates.mean(axis=1)], axis=1)
 
     @property
     def population(self) -> tuple[FloatArray, FloatArray] | None:
@@ -262,6 +257,11 @@ class ControlledOptimizer(Optimizer):
             self.shell.settle(self._state, trials, values)
             self._has_population = True
             return
+        size = trials.starts[1]
+        if size:
+            factors, rates = self._parameters.scale_factors[0, :size], self._parameters.crossover_rates[0, :size]
+            # Sums and quotients, because ``np.mean`` costs more than both.
+            self.mean_parameters = np.add.reduce(factors) / size, np.add.reduce(rates) / size
         self.controller.learn(self.shell.select(self._state, self._parameters, self._draws, trials, values))
 
     def _keep(self, runs: IntArray) -> None:
@@ -280,20 +280,6 @@ class ControlledOptimizer(Optimizer):
         factors, rates = self._parameters.scale_factors, self._parameters.crossover_rates
         fitness = _live(self._state.parent_fitness, sizes, np.nan)
         return GenerationParameters(_live(factors, sizes, np.nan), _live(rates, sizes, np.nan), fitness)
-
-    @property
-    def mean_parameters(self) -> FloatArray | None:
-        """Mean F and CR of the last generation told, shape (R, 2)."""
-        if self._parameters is None:
-            return None
-        factors, rates = self._parameters.scale_factors, self._parameters.crossover_rates
-        means, starts = np.empty((self.num_runs, 2)), self._draws.starts.tolist()
-        for run, (begin, end) in enumerate(pairwise(starts)):
-            size = end - begin
-            # Sums and quotients, because ``np.mean`` costs more than both.
-            means[run, 0] = np.add.reduce(factors[run, :size]) / size if size else np.nan
-            means[run, 1] = np.add.reduce(rates[run, :size]) / size if size else np.nan
-        return means
 
     @property
     def population(self) -> tuple[FloatArray, FloatArray] | None:

@@ -77,6 +77,7 @@ class ControlledDE(Optimizer):
             return
         factors, rates = np.split(self._parameters.copy(), 2, axis=1)
         self._last_parameters = GenerationParameters(factors, rates, self._state.fitness.copy())
+        self.mean_parameters = factors[0].mean(), rates[0].mean()
         select_runs(self._state, trials.starts, trials.points, values, self._process.codes)
         self._runs["size"] = self._state.runs["size"]
 

@@ -1,4 +1,4 @@
-"""Cost of an environment step as a multiple of its function evaluations alone, in one run, on one thread.
+"""Cost of an environment step as a multiple of its function evaluations alone, on one thread.
 
 Run: python tests/benchmarks/bench_envs.py
 """
@@ -6,15 +6,20 @@ Run: python tests/benchmarks/bench_envs.py
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from de_gym.envs import DEParamControlEnv, DEParamControlVectorEnv
+from de_gym.arrays import FloatArray, IntArray
+from de_gym.envs import AdaptiveDEControlVectorEnv, DEParamControlEnv, DEParamControlVectorEnv
 from de_gym.envs.stepping import breed_runs
+from de_gym.evolution import two_population
 
 FUNCTIONS = list(range(1, 21))
 REPEATS = 30
+NUM_ACTIONS = 8
+
+VectorEnv = DEParamControlVectorEnv | AdaptiveDEControlVectorEnv
 
 
 def cpu_seconds(work: Callable[[], object], number: int) -> float:
@@ -25,27 +30,59 @@ def cpu_seconds(work: Callable[[], object], number: int) -> float:
     return (time.process_time() - start) / number
 
 
-def next_trials(env: DEParamControlEnv | DEParamControlVectorEnv, actions: np.ndarray) -> np.ndarray:
-    """Return the points (R, N, D) that the next step with these actions would evaluate."""
+def next_trials(env: DEParamControlEnv | DEParamControlVectorEnv, actions: np.ndarray) -> tuple[FloatArray, IntArray]:
+    """Return the points (T, D) that the next step with these actions would evaluate, and where each run's begin."""
     lower, upper = env._problems.lower, env._problems.upper
-    trials, _ = breed_runs(env._state, actions.astype(np.float64), lower, upper, env.process.settings.codes)
-    return trials.reshape(len(actions), -1, lower.shape[1])
+    return breed_runs(env._state, actions.astype(np.float64), lower, upper, env.process.settings.codes)
 
 
-def bench_vector(num_envs: int = 400) -> tuple[float, float]:
-    """Return CPU seconds of a step and of its evaluations, for M x L runs as in training."""
+def next_parts(envs: AdaptiveDEControlVectorEnv, actions: np.ndarray) -> Iterator[two_population.Trials]:
+    """Yield what the next step would evaluate, part by part."""
+    state = two_population.TwoPopulations(*(array.copy() for array in envs._state.shell))
+    parameters, box = two_population.set_parameters(state.runs, actions), (envs._problems.lower, envs._problems.upper)
+    trials = two_population.breed(state, parameters, *box)
+    while len(trials.points):
+        yield trials
+        values = envs._problems.evaluate_ragged(trials.points, trials.starts)
+        two_population.select(state, parameters, trials, values)
+        trials = two_population.breed(state, parameters, *box, begins=False)
+
+
+def next_generation(envs: AdaptiveDEControlVectorEnv, actions: np.ndarray) -> tuple[FloatArray, IntArray]:
+    """Return what ``next_trials`` does, of all parts of a generation together."""
+    parts = list(next_parts(envs, actions))
+    owners = np.concatenate([np.repeat(np.arange(len(actions)), np.diff(part.starts)) for part in parts])
+    points = np.concatenate([part.points for part in parts])[np.argsort(owners, kind="stable")]
+    return points, np.append(0, np.bincount(owners, minlength=len(actions)).cumsum())
+
+
+def bench_vector(envs: VectorEnv, actions: np.ndarray, next_points: Callable) -> tuple[float, float]:
+    """Return CPU seconds of a step and of its evaluations, given several actions."""
+    envs.reset(seed=0)
+    steps, evaluations = [], []
+    for repeat in range(REPEATS):
+        action = actions[repeat % len(actions)]
+        steps.append(cpu_seconds(lambda action=action: envs.step(action), 4))
+        trials = next_points(envs, action)
+        evaluations.append(cpu_seconds(lambda trials=trials: envs._problems.evaluate_ragged(*trials), 4))
+    return float(np.median(steps)), float(np.median(evaluations))
+
+
+def bench_parameters(num_envs: int = 400) -> tuple[float, float]:
+    """Return what ``bench_vector`` does, for M x L runs as in training."""
     envs = DEParamControlVectorEnv(
         num_envs, functions=FUNCTIONS, assignment="in_turn", max_generations=None, max_evaluations=10**9
     )
-    envs.reset(seed=0)
-    actions = np.random.default_rng(0).random((8, *envs.action_space.shape)).astype(np.float32)
-    steps, evaluations = [], []
-    for repeat in range(REPEATS):
-        action = actions[repeat % 8]
-        steps.append(cpu_seconds(lambda action=action: envs.step(action), 4))
-        trials = next_trials(envs, action)
-        evaluations.append(cpu_seconds(lambda trials=trials: envs._problems.evaluate(trials), 4))
-    return float(np.median(steps)), float(np.median(evaluations))
+    actions = np.random.default_rng(0).random((NUM_ACTIONS, *envs.action_space.shape)).astype(np.float32)
+    return bench_vector(envs, actions, next_trials)
+
+
+def bench_adaptive(num_envs: int, dimension: int, largest: float) -> tuple[float, float]:
+    """Return what ``bench_vector`` does, for actions up to ``largest`` in size."""
+    envs = AdaptiveDEControlVectorEnv(num_envs, functions=FUNCTIONS, dimension=dimension, assignment="in_turn")
+    shape = NUM_ACTIONS, *envs.action_space.shape
+    actions = np.random.default_rng(0).uniform(-largest, largest, shape).astype(np.float32)
+    return bench_vector(envs, actions, next_generation)
 
 
 def bench_single() -> tuple[float, float]:
@@ -54,12 +91,12 @@ def bench_single() -> tuple[float, float]:
     for function in FUNCTIONS:
         env = DEParamControlEnv(functions=[function], max_generations=None, max_evaluations=10**9, target_error=0.0)
         env.reset(seed=0)
-        actions = np.random.default_rng(0).random((8, *env.action_space.shape)).astype(np.float32)
+        actions = np.random.default_rng(0).random((NUM_ACTIONS, *env.action_space.shape)).astype(np.float32)
         steps, evaluations = [], []
         for repeat in range(REPEATS):
-            action = actions[repeat % 8]
+            action = actions[repeat % NUM_ACTIONS]
             steps.append(cpu_seconds(lambda env=env, action=action: env.step(action), 20))
-            trials = next_trials(env, action[None])
+            trials = next_trials(env, action[None])[0][None]
             evaluations.append(cpu_seconds(lambda env=env, trials=trials: env._problems.evaluate(trials), 20))
         step_means.append(np.median(steps))
         evaluation_means.append(np.median(evaluations))
@@ -68,10 +105,15 @@ def bench_single() -> tuple[float, float]:
 
 def main() -> None:
     """Print the ratios."""
-    for name, runs, bound, (step, evaluation) in (
-        ("vector env, 400 runs", 400, 1.5, bench_vector()),
-        ("single env", 1, 4.0, bench_single()),
+    for name, runs, bound, bench in (
+        ("DEParamControl, 400 runs", 400, 1.4, bench_parameters),
+        ("DEParamControl, single", 1, 4.0, bench_single),
+        ("AdaptiveDEControl, 100 runs, n = 10, zeros", 100, 1.5, lambda: bench_adaptive(100, 10, 0.0)),
+        ("AdaptiveDEControl, 100 runs, n = 10, random actions", 100, 1.5, lambda: bench_adaptive(100, 10, 1.0)),
+        ("AdaptiveDEControl, 40 runs, n = 30, zeros", 40, 1.5, lambda: bench_adaptive(40, 30, 0.0)),
+        ("AdaptiveDEControl, 40 runs, n = 30, random actions", 40, 1.5, lambda: bench_adaptive(40, 30, 1.0)),
     ):
+        step, evaluation = bench()
         print(
             f"{name}: step {step * 1e6:.1f} us, evaluations alone {evaluation * 1e6:.1f} us, "
             f"ratio {step / evaluation:.2f} (bound {bound}), {runs / step:,.0f} env steps per CPU-second"
