@@ -442,6 +442,7 @@ def test_no_feasible_point_is_no_success_and_least_violation_wins():
         ({"constraints": NonlinearConstraint(lambda x: 1 / 0, 0, 5)}, RuntimeError, "Constraint 0 raised"),
         ({"constraints": NonlinearConstraint(lambda x: None, 0, 5)}, TypeError, "real numbers, got NoneType: None"),
         ({"constraints": NonlinearConstraint(lambda x: [1, [2, 3]], 0, 5)}, TypeError, "real numbers, got list"),
+        ({"constraints": NonlinearConstraint(lambda x: [], 0, 5)}, ValueError, r"at least one number, got \[\]"),
         (
             {"constraints": {"type": "ineq", "fun": lambda x: x[0] > 1}},
             TypeError,

@@ -69,7 +69,8 @@ class AdaptiveDE(Optimizer):
         else:
             residuals = np.zeros(self.num_runs)
             if self.controller is not None and hasattr(self.controller, "size_residuals"):
-                residuals = self.controller.size_residuals(self._dimension, budgets)
+                chosen = self.controller.size_residuals(self._dimension, budgets)
+                check_actions(chosen, residuals, -1.0, "Size residuals")
             self._runs["size"] = initial_sizes(self._dimension, budgets, residuals)
         self._state: two_population.TwoPopulations | None = None
         self._parameters = np.zeros(self.num_runs, PARAMETERS)
