@@ -195,6 +195,14 @@ def test_an_unknown_optimum_reports_values_and_never_stops_early():
     assert result.evaluations[0] == 6_000
 
 
+def test_a_stated_optimum_that_is_none_is_said_and_ends_no_run():
+    problem = Problem.from_function(lambda x: float(x @ x) - 5.0, -1.0, 1.0, 0.0, dimension=2)
+    with pytest.warns(RuntimeWarning, match=r"found in 2 run\(s\): the `optimum` of the problem is wrong"):
+        result = run(METHODS["jade"](), problem, num_runs=2, max_evaluations=300)
+    assert (result.evaluations == 300).all()
+    assert (result.errors < -4.0).all()
+
+
 def test_runs_on_different_problems_take_their_own_optimum(sphere):
     shifted = Problem.from_function(
         lambda points: np.sum(points**2, axis=1) + 500.0, -100.0, 100.0, 500.0, dimension=5, vectorized=True
