@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.checks import LARGEST_SIZE, optional_whole, store_plain
+from de_gym.checks import LARGEST_SIZE, optional_whole, shown, store_plain
 from de_gym.controllers.base import ResidualRule
 from de_gym.controllers.residual import Grid, ResidualController, write_residuals
 from de_gym.envs.actions import check_actions
@@ -182,6 +182,8 @@ def _adjust(
 
 def _check_controller(controller: ResidualRule) -> None:
     """Refuse a controller of something else than this algorithm."""
+    if not callable(controller):
+        raise TypeError(f"`controller` must be a controller, got {shown(controller)}.")
     expected = FEATURE_NAMES, CONTROL_NAMES
     got = getattr(controller, "features", FEATURE_NAMES), getattr(controller, "controls", CONTROL_NAMES)
     if got != expected:
@@ -189,7 +191,9 @@ def _check_controller(controller: ResidualRule) -> None:
             f"A controller of this algorithm has the features {FEATURE_NAMES} and the controls {CONTROL_NAMES}, "
             f"got {got[0]} and {got[1]}."
         )
-    if not getattr(controller, "is_residual", True):
+    # One that has said nothing, but has a number of individuals, sets their F and CR.
+    is_sized = getattr(controller, "population_size", None) is not None
+    if not getattr(controller, "is_residual", not is_sized):
         raise ValueError("This controller sets F and CR of individuals: give it to ControlledDE.")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.checks import shown
 from de_gym.controllers.base import Controller, check_population_size
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.envs import parameter_process as process
@@ -35,6 +36,8 @@ class ControlledDE(Optimizer):
 
         A ``population_size`` is only needed for a controller of any; others have their own, which it must equal.
         """
+        if not isinstance(controller, Controller):
+            raise TypeError(f"`controller` must be a controller, got {shown(controller)}.")
         if getattr(controller, "is_residual", False):
             raise ValueError("This controller adjusts an adaptive algorithm: give it to AdaptiveDE.")
         if population_size is not None:

@@ -14,6 +14,7 @@ from de_gym.evolution.populations import Trials
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.optimizers.records import ConvergenceRecord, RunResult, evaluation_grid, report_errors
 from de_gym.problems import Problem, ProblemBatch
+from de_gym.problems.base import checked_problems
 from de_gym.problems.budgets import ZERO_ERROR, default_max_evaluations
 from de_gym.problems.compiled import ProgramEvaluator
 from de_gym.problems.minima import is_below_minimum, warn_of_mistaken_optimum
@@ -186,6 +187,8 @@ def run(
         grid: Evaluation counts at which to record convergence; hundredths of the budget by default.
         observers: Called after every generation, see ``Observer``.
     """
+    if not isinstance(problem, Problem | ProblemBatch):
+        problem = checked_problems(problem)
     seeds = _spawn_seeds(problem, num_runs, seed) if seeds is None else list(seeds)
     problems = _one_per_run(problem, len(seeds))
     budget = (
