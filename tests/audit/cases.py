@@ -152,7 +152,8 @@ def draw(number: int, seed: int) -> tuple[Any, dict[str, Any], list[str], np.ran
 _COMPLETE = (
     "DEParamControl-v0 reset", "DEParamControl-v0 vector reset", "AdaptiveDEControl-v0 reset",
     "AdaptiveDEControl-v0 vector reset", "make_suite", "make_optimizer", "ask and tell", "make_methods", "load",
-    "fixed controllers", "Protocol", "from_function",
+    "fixed controllers", "Protocol", "from_function", "from_policy", "register_suite", "Observation", "ProblemBatch",
+    "controlled",
 )  # fmt: skip
 
 

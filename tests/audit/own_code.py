@@ -9,14 +9,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from targets import BOWL, Target, bowl, exercise
-from values import Argument, Verdict, among, is_number
+from values import Argument, Verdict, among, either, is_number, is_whole
 
-from de_gym import minimize
-from de_gym.controllers import from_policy
+from de_gym import ProblemBatch, make_suite, minimize, register_suite
+from de_gym.controllers import RandomController, from_policy
 from de_gym.envs.adaptive_process import AdaptiveSettings
 from de_gym.envs.extensions import Observation
-from de_gym.optimizers import run
-from de_gym.optimizers.adaptive import AdaptiveDE
+from de_gym.optimizers import AdaptiveDE, ControlledDE, run
 
 _SIZE = 8
 _BOX = [(-5.0, 5.0)] * 3
@@ -128,51 +127,113 @@ def value(is_constraint: bool, rng: np.random.Generator, **arguments: Any) -> No
     assert np.isfinite(result.x).all(), "the result is not finite"
 
 
+def policy(rng: np.random.Generator, **arguments: Any) -> None:
+    """Make a controller of a policy and its environment, and run it."""
+    made = from_policy(arguments["policy"], arguments["env"])
+    minimize(bowl, _BOX, controller=made, max_evaluations=80, seed=0)
+
+
+def registered(rng: np.random.Generator, **arguments: Any) -> None:
+    """Register a suite and make it."""
+    name = register_suite(arguments["name"], arguments["problems"])
+    assert len(make_suite(name, 3)), "a suite has no problem"
+
+
+def observation(rng: np.random.Generator, **arguments: Any) -> None:
+    """Make a part of the observation of a function that returns as many numbers as are asked for."""
+    given = dict(arguments)
+    function = given.pop("function")
+    if function is None:
+        function = lambda view: np.zeros(int(given.get("size", 1)))  # noqa: E731  # the other may be anything
+    exercise(gym.make("DEParamControl-v0", dimension=2, observation=[Observation(function, **given)]), rng)
+
+
+def batch(rng: np.random.Generator, **arguments: Any) -> None:
+    """Make a batch of problems and evaluate points of each."""
+    made = ProblemBatch(arguments["problems"])
+    values = made.evaluate(np.zeros((len(made), 2, 3)) if arguments["points"] is None else arguments["points"])
+    assert np.isfinite(values).all(), "a value is not finite"
+
+
+def controlled(rng: np.random.Generator, **arguments: Any) -> None:
+    """Run an algorithm with a controller that is given to it directly."""
+    controller = arguments["controller"]
+    is_usual = isinstance(controller, RandomController)
+    made = ControlledDE(controller) if is_usual or rng.random() < 0.5 else AdaptiveDE(controller=controller)
+    problem = BOWL if arguments["problem"] is None else arguments["problem"]
+    run(made, problem, num_runs=1, seed=0, max_evaluations=200, max_generations=2)
+
+
 def _one_number(returned: Any) -> Verdict:
     """Return a verdict on what stands for one number, NaN included."""
-    array = _numbers()(returned), _numbers(1)(returned)
-    return (
-        None
-        if None in array or is_number(returned) or (isinstance(returned, float) and returned != returned)
-        else False
-    )
+    try:
+        array = np.asarray(returned)
+    except ValueError:
+        return False
+    return None if array.dtype.kind in "biuf" and array.size == 1 else False
 
 
 def _finite(returned: Any) -> Verdict:
     return None if is_number(returned) else False
 
 
+def _callable(value: Any) -> Verdict:
+    return None if callable(value) else False
+
+
+def _ours(value: Any) -> Verdict:
+    """Return a verdict on objects of the package, one or several."""
+    parts = value if isinstance(value, list | tuple) else [value]
+    return None if parts and all(type(part).__module__.startswith("de_gym") for part in parts) else False
+
+
+def _points(value: Any) -> Verdict:
+    shaped = value is None or (np.shape(value)[-1:] == (3,) and len(np.shape(value)) > 1)
+    return None if shaped else False
+
+
+def _residuals(number: int) -> dict[str, Argument]:
+    return {"actions": Argument(_nearly(1, number), _numbers(1, number), ("ction",))}
+
+
 _ACTIONS = {"actions": Argument(_nearly(1, 2 * _SIZE), _numbers(1, 2 * _SIZE), ("ction",))}
+_RETURNED = {"returned": Argument(among(1.0, np.nan), _one_number, ("unction",))}
+_CONSTRAINT = {"returned": Argument(among(1.0, np.nan), either, ("onstraint",))}
+_POLICY = {
+    "policy": Argument(among(lambda seen: np.zeros((len(seen), 7))), _callable, ("olicy", "module")),
+    "env": Argument(among(AdaptiveSettings("jso")), _ours, ("env",)),
+}
+_SUITE = {
+    "name": Argument(among("own", "Bowls"), lambda v: None if isinstance(v, str) else False, ("suite",)),
+    "problems": Argument(among([BOWL], (BOWL, BOWL)), _ours, ("roblem",)),
+}
+_OBSERVATION = {
+    "function": Argument(among(None), lambda v: None if v is None or callable(v) else False, ("bservation",)),
+    "size": Argument(among(1, 3), lambda v: False if is_whole(1, 10**4)(v) is False else None),
+    "low": Argument(among(-1.0), either, ("high",)),
+    "high": Argument(among(1.0), either, ("low",)),
+}
+_BATCH = {
+    "problems": Argument(among([BOWL] * 2), _ours, ("roblem",)),
+    "points": Argument(_nearly(2, 4, 3), _points, ("oints",)),
+}
+_CONTROLLED = {
+    "controller": Argument(among(RandomController(8)), _callable, ("ontroller",)),
+    "problem": Argument(among(None, BOWL), lambda v: None if v is None else _ours(v), ("roblem",)),
+}
 
 OWN_TARGETS = [
     Target("own controller", control, _ACTIONS, False, 4.0),
-    *(
-        Target(
-            f"own policy of {shell}",
-            partial(adjust, shell),
-            {"actions": Argument(_nearly(1, number), _numbers(1, number), ("ction",))},
-            False,
-            2.0,
-        )
-        for shell, number in (("l-srtde", 15), ("jso", 7))
-    ),
+    Target("own policy of l-srtde", partial(adjust, "l-srtde"), _residuals(15), False, 2.0),
+    Target("own policy of jso", partial(adjust, "jso"), _residuals(7), False, 2.0),
     Target("own first size", size, {"residuals": Argument(_nearly(2), _numbers(2))}, False, 2.0),
-    Target(
-        "own reward", reward, {"returned": Argument(among(1.0, 2, np.float32(3.0)), _finite, ("reward",))}, False, 2.0
-    ),
+    Target("own reward", reward, {"returned": Argument(among(1.0, 2, np.float32(3.0)), _finite, ("reward",))}, False),
     Target("own observation", observe, {"returned": Argument(_nearly(2), _numbers(2), ("observation",))}, False, 2.0),
-    Target(
-        "own function",
-        partial(value, False),
-        {"returned": Argument(among(1.0, np.nan), _one_number, ("unction",))},
-        False,
-        2.0,
-    ),
-    Target(
-        "own constraint",
-        partial(value, True),
-        {"returned": Argument(among(1.0, np.nan), lambda v: None, ("onstraint",))},
-        False,
-        2.0,
-    ),
+    Target("own function", partial(value, False), _RETURNED, False, 2.0),
+    Target("own constraint", partial(value, True), _CONSTRAINT, False, 2.0),
+    Target("from_policy", policy, _POLICY, False, 2.0),
+    Target("register_suite", registered, _SUITE, False, 2.0),
+    Target("Observation", observation, _OBSERVATION, weight=2.0),
+    Target("ProblemBatch", batch, _BATCH, False, 2.0),
+    Target("controlled", controlled, _CONTROLLED, weight=2.0),
 ]

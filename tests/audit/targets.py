@@ -321,7 +321,7 @@ def running(rng: np.random.Generator, **arguments: Any) -> None:
 RUNNING = {
     "num_runs": Argument(among(1, 2), is_whole(1, 50, optional=True)),
     "seed": Argument(among(0, 5), lambda v: True if is_seed(v) else None),
-    "max_evaluations": Argument(among(200, 400), _open(30, 2000), ("budget",)),
+    "max_evaluations": Argument(among(200, 400), _open(30, 2000, True), ("budget",)),
     "max_generations": Argument(among(2), _open(0, 2**60, True)),
     "target_error": Argument(among(None, 1e-8), is_real(0.0, math.inf, optional=True)),
 }
