@@ -218,7 +218,7 @@ _BATCH = {
     "points": Argument(_nearly(2, 4, 3), _points, ("oints",)),
 }
 _CONTROLLED = {
-    "controller": Argument(among(RandomController(8)), _callable, ("ontroller",)),
+    "controller": Argument(among(RandomController(8)), _callable, ("ontroller", "ction")),
     "problem": Argument(among(None, BOWL), lambda v: None if v is None else _ours(v), ("roblem",)),
 }
 
