@@ -146,6 +146,12 @@ def test_infinite_bounds_are_an_error(name):
         METHODS[name]().start(-upper, upper, [np.random.default_rng(0)], 10_000)
 
 
+def test_bounds_whose_width_overflows_are_an_error():
+    upper = np.array([[1.0, 1e308]])
+    with pytest.raises(ValueError, match=r"The width of every bound must be a finite number, got -1e\+308 to 1e\+308"):
+        METHODS["de"]().start(-upper, upper, [np.random.default_rng(0)], 10_000)
+
+
 @EVERY_METHOD
 def test_wrong_order_of_calls_is_an_error(name):
     optimizer = METHODS[name]()
