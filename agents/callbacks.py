@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from .interruptions import stop_if_asked
 from .seeding import seed_update
 
 PROGRESS_FILE, VALIDATION_FILE, BEST_FILE = "progress.csv", "validation.csv", "best.safetensors"
+_PROGRESS = ("update", "timesteps", "return", "log10_error", "clipped_share", "zero_return_share")
+_VALIDATION = ("update", "return")
 ERROR_FLOOR = 1e-8  # the environment's target: smaller errors count as solved
 
 
@@ -74,7 +77,7 @@ class TrainingMonitor(BaseCallback):
         super().__init__()
         self.folder = folder
         self._settings = dict(settings or {})
-        self.rows = _rows_before(folder / PROGRESS_FILE, first_update)
+        self.rows = _rows_before(folder / PROGRESS_FILE, first_update, _PROGRESS)
         self._total_updates = total_updates
         self._checkpoint_every = checkpoint_every
         self._updates = first_update  # completed ones, once the next rollout begins
@@ -158,7 +161,8 @@ class TrainingMonitor(BaseCallback):
 
     def _save_checkpoint(self) -> None:
         assert isinstance(self.model, OnPolicyAlgorithm)
-        save_checkpoint(self.model, self._updates, self.folder / CHECKPOINT_FILE)
+        records = self.folder / PROGRESS_FILE, self.folder / VALIDATION_FILE
+        save_checkpoint(self.model, self._updates, self.folder / CHECKPOINT_FILE, records)
 
 
 class Validation(BaseCallback):
@@ -178,7 +182,7 @@ class Validation(BaseCallback):
         """
         super().__init__()
         self.folder = folder
-        known = _rows_before(folder / VALIDATION_FILE, first_update)
+        known = _rows_before(folder / VALIDATION_FILE, first_update, _VALIDATION)
         self.rows = [row for row in known if row["update"] <= first_update]
         self._every = every
         self._updates = self._collected = first_update
@@ -255,15 +259,14 @@ def _csv(rows: list[dict[str, float]], with_header: bool) -> bytes:
     return text.getvalue().encode()
 
 
-def _rows_before(path: Path, first_update: int) -> list[dict[str, float]]:
+def _rows_before(path: Path, first_update: int, columns: tuple[str, ...]) -> list[dict[str, float]]:
     """Return the complete rows of the first updates; a kill or a power cut may have cut one off."""
     rows: list[dict[str, float]] = []
     if first_update == 0 or not path.exists():
         return rows
-    with path.open(newline="") as file:
+    with path.open(newline="", errors="replace") as file, suppress(csv.Error, TypeError, ValueError):
         for _, row in zip(range(first_update), csv.DictReader(file), strict=False):
-            try:
-                rows.append({key: float(value) for key, value in row.items()})
-            except (TypeError, ValueError):
+            if tuple(row) != columns:
                 break
+            rows.append({key: float(value) for key, value in row.items()})
     return rows

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from .reinforce import RecurrentREINFORCE
 
 CHECKPOINT_FILE = "checkpoint.safetensors"
 FORMAT = "de_gym checkpoint 2"
+_RECORD = "record of "  # metadata of files beside the checkpoint begin so
 _CRITIC = ("value_net", "lstm_critic")  # names of its parameters begin so
 
 
@@ -33,8 +36,15 @@ class Progress:
     suspicious_updates: int = 0  # in a row until now; files of earlier versions do not have it
 
 
-def save_checkpoint(agent: OnPolicyAlgorithm, updates: int, path: Path) -> None:
-    """Write the state of ``agent`` after ``updates`` updates; the file is replaced whole or not at all."""
+def save_checkpoint(agent: OnPolicyAlgorithm, updates: int, path: Path, records: Sequence[Path] = ()) -> None:
+    """Write the state of ``agent`` after ``updates`` updates; the file is replaced whole or not at all.
+
+    Args:
+        agent: What is trained.
+        updates: Updates done.
+        path: The file.
+        records: Files beside it that grow with the training, of which it notes what they are so far.
+    """
     tensors = {f"policy/{name}": tensor for name, tensor in agent.policy.state_dict().items()}
     for number, state in agent.policy.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{key}": torch.as_tensor(value) for key, value in state.items()}
@@ -42,6 +52,7 @@ def save_checkpoint(agent: OnPolicyAlgorithm, updates: int, path: Path) -> None:
     suspicious_updates = 0 if guard is None else guard.suspicious_updates
     progress = Progress(updates, agent._n_updates, agent.num_timesteps, suspicious_updates)
     metadata = {"format": FORMAT} | {key: str(value) for key, value in asdict(progress).items()}
+    metadata |= {_RECORD + record.name: _seal(record.read_bytes()) for record in records if record.exists()}
     write_tensor_file(path, {name: tensor.cpu().numpy() for name, tensor in tensors.items()}, metadata)
 
 
@@ -73,7 +84,26 @@ def load_checkpoint(agent: OnPolicyAlgorithm, path: Path, max_updates: int) -> P
     agent._n_updates, agent.num_timesteps = progress.gradient_steps, progress.timesteps
     if (guard := _collapse_guard(agent)) is not None:
         guard.suspicious_updates = progress.suspicious_updates
+    _warn_of_changed_records(path, content.metadata)
     return progress
+
+
+def _seal(content: bytes) -> str:
+    """Return what tells whether a file still begins with this content."""
+    return f"{len(content)} {hashlib.sha256(content).hexdigest()}"
+
+
+def _warn_of_changed_records(path: Path, metadata: Mapping[str, str]) -> None:
+    """Say which records of the training do not begin with what they were when the checkpoint was written."""
+    for name in sorted(key.removeprefix(_RECORD) for key in metadata if key.startswith(_RECORD)):
+        seal, record = metadata[_RECORD + name], path.with_name(name)
+        length = int(seal.split()[0])
+        if not record.exists() or _seal(record.read_bytes()[:length]) != seal:
+            warnings.warn(
+                f"{str(record)!r} is damaged or incomplete: the training goes on exactly, its record does not.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
 
 def _collapse_guard(agent: OnPolicyAlgorithm) -> CollapseGuard | None:

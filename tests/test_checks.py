@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from de_gym import Optimizer, Problem, make_suite, minimize
+from de_gym import Optimizer, Problem, ProblemBatch, make_suite, minimize
 from de_gym.checks import LARGEST_SIZE, listed, numbers, positive, real, shown, store_plain, truth, whole
+from de_gym.controllers import RandomController
 from de_gym.controllers.bimodal import BimodalSettings
 from de_gym.controllers.jso import JSOSettings
 from de_gym.envs.run_env import check_render_mode
 from de_gym.envs.settings import EnvSettings
 from de_gym.envs.task import make_task
-from de_gym.optimizers import METHODS, make_optimizer, run
+from de_gym.optimizers import METHODS, AdaptiveDE, ControlledDE, make_optimizer, run
 from de_gym.optimizers.recipes import CDESettings
 from de_gym.problems.own_suites import own_suite, register_suite
 from de_gym.registry import known_name
@@ -162,6 +163,16 @@ def tell(**told):
         (lambda: make_task({"problems": [PROBLEM], "suite": "cec2017"}), "`problems` take the place of a suite"),
         (lambda: make_task({"problems": [PROBLEM], "functions": [1]}), "leave out 'functions'"),
         (lambda: make_task({"problems": [PROBLEM], "dimension": 2}), "leave out 'dimension'"),
+        (lambda: register_suite("a" * 4000, 5), "list of Problem objects"),
+        (lambda: ProblemBatch(5), "`problems` must be a sequence of Problem objects"),
+        (lambda: ProblemBatch([PROBLEM, "sum"]), "`problems` must hold Problem objects, got str"),
+        (lambda: ProblemBatch([PROBLEM]).evaluate(0.5), "Points of this batch must have shape"),
+        (lambda: ProblemBatch([PROBLEM]).evaluate([[[None, "a"]]]), "`points` must consist of real numbers"),
+        (lambda: run(make_optimizer("de"), 5), "`problems` must be a sequence"),
+        (lambda: run(make_optimizer("de"), ["sum"]), "`problems` must hold Problem objects, got str"),
+        (lambda: ControlledDE(np.zeros(3)), "`controller` must be a controller"),
+        (lambda: AdaptiveDE(controller=5), "`controller` must be a controller, got 5"),
+        (lambda: AdaptiveDE(controller=RandomController(8)), "give it to ControlledDE"),
     ],
 )
 def test_a_mistake_is_named_in_one_short_line(call, named):

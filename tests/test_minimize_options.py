@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 from de_gym import minimize
 from de_gym.controllers import RandomController
+from de_gym.minimizing.workers import WorkerPool
 from de_gym.optimizers import PAPER_METHODS
 
 BOX = [(-5.0, 3.0), (-1.0, 4.0), (-2.0, 2.0)]
@@ -173,6 +175,25 @@ def test_workers_that_die_again_and_again_cost_nothing_while_some_values_come(tm
     assert len(list(tmp_path.iterdir())) > 5
     plain = minimize(sphere, BOX, **QUICK)
     assert (result.fun, result.nfev) == (plain.fun, plain.nfev)
+
+
+def slow_or_deadly(x, folder):
+    if x[0] == 0.0:
+        time.sleep(0.3)
+    for name in ("once", "twice"):
+        path = os.path.join(folder, name)
+        if x[0] == 1.0 and not os.path.exists(path):
+            open(path, "w").close()
+            os._exit(1)
+    return float(x[0])
+
+
+def test_no_point_is_blamed_for_the_deaths_of_another(tmp_path):
+    pool = WorkerPool(partial(slow_or_deadly, folder=str(tmp_path)), 2)
+    try:
+        assert list(pool.map(sphere, [np.full(1, float(number)) for number in range(3)])) == [0.0, 1.0, 2.0]
+    finally:
+        pool.close()
 
 
 class Unsendable(Exception):
@@ -442,6 +463,7 @@ def test_no_feasible_point_is_no_success_and_least_violation_wins():
         ({"constraints": NonlinearConstraint(lambda x: 1 / 0, 0, 5)}, RuntimeError, "Constraint 0 raised"),
         ({"constraints": NonlinearConstraint(lambda x: None, 0, 5)}, TypeError, "real numbers, got NoneType: None"),
         ({"constraints": NonlinearConstraint(lambda x: [1, [2, 3]], 0, 5)}, TypeError, "real numbers, got list"),
+        ({"constraints": NonlinearConstraint(lambda x: [], 0, 5)}, ValueError, r"at least one number, got \[\]"),
         (
             {"constraints": {"type": "ineq", "fun": lambda x: x[0] > 1}},
             TypeError,

@@ -17,6 +17,9 @@ class Controller(Protocol):
     A run's actions depend on its own observations and its own generator alone, bit for bit: not on the
     number or the order of the runs it is controlled together with.
 
+    One that was trained says in which decision process by a further attribute ``env_settings``: settings of its
+    environment by name, such as ``{"pbest": 0.1, "num_bins": 7}``. Without it, they are the environment's defaults.
+
     Attributes:
         population_size: The number of individuals N the controller was made for, or None for any.
     """

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from de_gym.arrays import Float32Array, IntArray
+from de_gym.checks import shown
 from de_gym.controllers.training_envs import TrainingEnv, find_training_env
 
 Actions = NDArray[Any]
@@ -69,7 +70,11 @@ class PolicyController:
 
     def _checked(self, actions: object, num_runs: int) -> Actions:
         """Return the policy's actions as an array; NaN is for the optimiser to find, after all transforms."""
-        array, expected = np.asarray(actions), (num_runs, self._env.action_size)
+        expected = num_runs, self._env.action_size
+        try:
+            array = np.asarray(actions)
+        except ValueError:  # lists of different lengths
+            raise ValueError(f"The policy's actions must have shape {expected}, got {shown(actions)}.") from None
         if array.dtype.kind not in "biuf":
             raise TypeError(f"The policy's actions must be real numbers, got an array of {array.dtype}.")
         if array.shape != expected:

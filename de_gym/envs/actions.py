@@ -91,7 +91,7 @@ ACTIONS: Mapping[str, ActionMap] = MappingProxyType(
 )
 
 
-def check_actions(actions: ArrayLike, checked: FloatArray, low: float = 0.0) -> FloatArray:
+def check_actions(actions: ArrayLike, checked: FloatArray, low: float = 0.0, name: str = "Actions") -> FloatArray:
     """Return actions copied to ``checked`` and clipped to [low, 1], or say what is wrong with them.
 
     Clipped, as documented, because Gaussian policies leave the box all the time.
@@ -99,16 +99,16 @@ def check_actions(actions: ArrayLike, checked: FloatArray, low: float = 0.0) -> 
     try:
         array = np.asarray(actions)
     except ValueError:  # lists of different lengths
-        raise ValueError(f"Actions must have shape {checked.shape}, got {shown(actions)}.") from None
+        raise ValueError(f"{name} must have shape {checked.shape}, got {shown(actions)}.") from None
     if array.shape != checked.shape:
-        raise ValueError(f"Actions must have shape {checked.shape}, got {array.shape}.")
+        raise ValueError(f"{name} must have shape {checked.shape}, got {array.shape}.")
     # The kernel is compiled for these kinds of arrays; anything else, read-only ones included, is copied into one.
     if array.dtype not in _KINDS or not array.flags.carray:
         if array.dtype.kind not in "biuf":
-            raise TypeError(f"Actions must be real numbers in [{low:g}, 1], got an array of {array.dtype}.")
+            raise TypeError(f"{name} must be real numbers in [{low:g}, 1], got an array of {array.dtype}.")
         array = np.array(array, dtype=np.float64, order="C")
     if not _clip(array.reshape(-1), checked.reshape(-1), low):
-        raise ValueError(f"Actions must be numbers in [{low:g}, 1], got NaN.")
+        raise ValueError(f"{name} must be numbers in [{low:g}, 1], got NaN.")
     return checked
 
 

@@ -33,9 +33,8 @@ from de_gym.envs.process import (
     REWARD,
     Outcome,
     empty_outcome,
-    find_reference,
     judge_runs,
-    warn_of_mistaken_optimum,
+    note_reference,
 )
 from de_gym.envs.run_views import RunViews
 from de_gym.envs.settings import CODES, NO_LIMIT, reward_code
@@ -46,6 +45,7 @@ from de_gym.machine.streams import KeyArray
 from de_gym.machine.top_and_front import TwoPopulations
 from de_gym.problems import ProblemBatch
 from de_gym.problems.budgets import BudgetTooSmall, default_max_evaluations
+from de_gym.problems.minima import warn_of_mistaken_optimum
 from de_gym.registry import known_name
 
 ADAPTIVE_SHELLS: Mapping[str, AdaptiveShell] = MappingProxyType(
@@ -164,8 +164,7 @@ class AdaptiveProcess:
         values = problems.evaluate(positions)
         state = self._shell.start(problems, positions, values, keys, self.settings.max_evaluations)
         state.runs["key"] = keys
-        state.runs["has_optimum"] = np.isfinite(problems.optimum)
-        state.runs["reference"] = find_reference(np.sort(values, axis=1), problems.optimum)
+        note_reference(state.runs, np.sort(values, axis=1), problems.optimum)
         self._follow(state)
         state.runs["initial_error"] = state.runs["best_error"]
         return state

@@ -68,7 +68,13 @@ class Observation:
 
     def __call__(self, view: RunView) -> FloatArray:
         """Return the entries of one run, shape (k,), or say what is wrong with what the function returned."""
-        values = np.asarray(self.function(view))
+        returned = self.function(view)
+        try:
+            values = np.asarray(returned)
+        except ValueError:  # lists of different lengths
+            raise ValueError(
+                f"The observation {self.name!r} must return {self.size} number(s), got {shown(returned)}."
+            ) from None
         if values.dtype.kind not in "biuf" or values.size != self.size or values.ndim > 1:
             raise ValueError(
                 f"The observation {self.name!r} must return {self.size} number(s), "

@@ -16,9 +16,8 @@ from de_gym.envs.process import (
     REWARD,
     Outcome,
     empty_outcome,
-    find_reference,
     judge_runs,
-    warn_of_mistaken_optimum,
+    note_reference,
 )
 from de_gym.envs.run_views import RunViews
 from de_gym.envs.settings import EnvSettings
@@ -34,6 +33,7 @@ from de_gym.envs.stepping import (
 )
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
+from de_gym.problems.minima import warn_of_mistaken_optimum
 
 
 class ParameterProcess:
@@ -151,7 +151,7 @@ def start(
     sorted_fitness = np.take_along_axis(fitness, order, axis=1)
     runs = np.zeros(num_runs, RUN)
     runs["key"], runs["evaluations"], runs["size"] = keys, size, size
-    runs["reference"], runs["has_optimum"] = find_reference(sorted_fitness, optimum), np.isfinite(optimum)
+    note_reference(runs, sorted_fitness, optimum)
     state = RunState(
         runs=runs,
         positions=np.concatenate([positions, np.zeros((num_runs, num_archived, dimension))], axis=1),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +11,7 @@ from de_gym.envs.rewards import reward
 from de_gym.machine.compiling import compiled, inlined
 from de_gym.machine.streams import KeyArray
 from de_gym.problems import ProblemBatch
-from de_gym.problems.budgets import ZERO_ERROR
+from de_gym.problems.minima import is_below_minimum, warn_of_mistaken_optimum
 
 # Rows of the figures of an ``Outcome``: four of a generation, two of the state it led to; then of its counts and flags.
 REWARD, SUCCESS_RATE, MEAN_SCALE_FACTOR, MEAN_CROSSOVER_RATE, BEST_ERROR, BEST_FITNESS = range(6)
@@ -99,24 +98,30 @@ class Process(Protocol):
         ...
 
 
+def note_reference(runs: RunArray, fitness: FloatArray, optimum: FloatArray) -> None:
+    """Note in runs that begin what counts as error 0, given sorted fitness (R, N) and minima (R,) or NaN."""
+    runs["reference"], runs["has_optimum"] = find_reference(fitness, optimum)
+    warn_of_mistaken_optimum(int(np.isfinite(optimum).sum() - runs["has_optimum"].sum()))
+
+
 @compiled
-def find_reference(fitness: FloatArray, optimum: FloatArray) -> FloatArray:
-    """Return the value that counts as error 0 in each run, shape (R,), given sorted initial fitness (R, N)."""
-    reference = np.empty_like(optimum)
+def find_reference(fitness: FloatArray, optimum: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return the value that counts as error 0 in each run, and whether that is a known minimum, both of shape (R,)."""
+    reference, is_known = np.empty_like(optimum), np.zeros(len(optimum), np.bool_)
     for run in range(len(optimum)):
         best = worst = fitness[run, 0]
         for value in fitness[run]:
             if np.isfinite(value):
                 worst = value
-        if np.isfinite(optimum[run]):
-            reference[run] = optimum[run]
+        if np.isfinite(optimum[run]) and not is_below_minimum(best, optimum[run]):
+            reference[run], is_known[run] = optimum[run], True
         elif not np.isfinite(best):
             reference[run] = 0.0
         else:
             # Any positive gap will do where the population is flat; huge values must not overflow.
             gap = worst - best if worst > best else 1.0
             reference[run] = max(best - gap, -np.finfo(np.float64).max)
-    return reference
+    return reference, is_known
 
 
 @compiled
@@ -139,7 +144,7 @@ def judge_runs(
     num_ended, num_mistaken, settings = 0, 0, codes[0]
     for number in range(len(runs)):
         run = runs[number]
-        is_mistaken = run.has_optimum and _is_below(best_fitness[number], run.reference)
+        is_mistaken = run.has_optimum and is_below_minimum(best_fitness[number], run.reference)
         if is_mistaken:
             _forget_optimum(run, best_fitness[number])
             figures[BEST_ERROR, number] = run.best_error
@@ -156,26 +161,14 @@ def judge_runs(
 
 
 @inlined
-def _is_below(value: float, optimum: float) -> bool:
-    """Return whether a value lies below a minimum by more than rounding can explain."""
-    return value < optimum - ZERO_ERROR * max(1.0, abs(optimum))
-
-
-@inlined
 def _forget_optimum(run: Any, best: float) -> None:
-    """Go on as without a known minimum: errors count from as far below the best value as the first error was."""
+    """Go on as without a known minimum: errors count from as far below the best value as the first error was.
+
+    Or from as far as it lies below the stated minimum, where that is further.
+    """
     run.has_optimum = False
-    run.reference = best - max(run.initial_error, ZERO_ERROR)
-    run.best_error = best - run.reference
-
-
-def warn_of_mistaken_optimum(num_mistaken: int) -> None:
-    """Say that a problem's stated minimum is none, where runs have found so."""
-    if num_mistaken == 0:
-        return
-    warnings.warn(
-        f"A value below the stated minimum was found in {num_mistaken} run(s): the `optimum` of the problem is wrong. "
-        f"The run goes on as if no minimum were known.",
-        RuntimeWarning,
-        stacklevel=4,
-    )
+    gap = run.reference - best
+    if np.isfinite(run.initial_error):
+        gap = max(gap, run.initial_error)
+    run.reference = max(best - gap, -np.finfo(np.float64).max)
+    run.best_error = max(best - run.reference, 0.0)

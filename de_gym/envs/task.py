@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.checks import listed, numbers, shown
+from de_gym.checks import numbers, shown
 from de_gym.problems import Problem, ProblemBatch, make_suite
+from de_gym.problems.base import checked_problems
 from de_gym.registry import unknown_name_message
 
 _SUITE_ARGUMENTS = {"suite": "cec2013", "functions": None, "dimension": 10}
@@ -77,15 +78,7 @@ def _problems_of_suite(suite: Any, functions: Any, dimension: Any) -> tuple[tupl
 
 
 def _checked_problems(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    chosen = tuple(listed("problems", problems, "Problem objects"))
-    if not chosen:
-        raise ValueError("`problems` must hold at least one problem, got none.")
-    for problem in chosen:
-        if not isinstance(problem, Problem):
-            raise TypeError(
-                f"`problems` must hold Problem objects, got {type(problem).__name__}; "
-                f"Problem.from_function turns a callable into one."
-            )
+    chosen = checked_problems(problems)
     dimensions = sorted({problem.dimension for problem in chosen})
     if len(dimensions) > 1:
         raise ValueError(f"`problems` must all have one dimension, got {dimensions}.")

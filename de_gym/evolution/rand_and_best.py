@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 
@@ -16,10 +17,11 @@ from de_gym.machine.coordinates import positive_or_never, to_midpoint, to_mirror
 from de_gym.machine.draws import GenerationDraws
 from de_gym.machine.picks import pick_distinct, pick_index
 from de_gym.machine.replacement import copy_rows
+from de_gym.registry import known_name
 
 # What donors are made of, and ways to bring them back into the box; the compiled code switches on the numbers.
-STRATEGIES = {"rand/1": 0, "best/1": 1, "best/2": 2}
-REPAIRS = {"midpoint": 0, "mirror": 1, "mirror-once": 2}
+STRATEGIES = MappingProxyType({"rand/1": 0, "best/1": 1, "best/2": 2})
+REPAIRS = MappingProxyType({"midpoint": 0, "mirror": 1, "mirror-once": 2})
 _RAND_1, _BEST_1, _BEST_2 = STRATEGIES.values()
 _MIDPOINT, _MIRROR, _MIRROR_ONCE = REPAIRS.values()
 _NUM_NEEDED = (3, 2, 4)
@@ -51,6 +53,10 @@ class RandAndBest(Shell):
     forces_only_empty: bool = False
     eigen_probability: float | None = None
     covariance_fraction: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "repair", known_name("repair", self.repair, REPAIRS))
 
     @cached_property
     def smallest_size(self) -> int:

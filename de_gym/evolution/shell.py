@@ -16,6 +16,7 @@ from de_gym.checks import whole
 from de_gym.evolution.populations import PLAN, PlanRecords, Population, RunRecords, Trials, make_population, settle
 from de_gym.machine.draws import GenerationDraws
 from de_gym.machine.replacement import ARCHIVE_RULES, drop_worst, replace_parents
+from de_gym.registry import known_name
 
 
 class Control(NamedTuple):
@@ -133,6 +134,9 @@ class Shell(ABC):
     max_archive_size: int = 2**31
     archive_rule: str = "overwrite"
     strictly: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "archive_rule", known_name("archive rule", self.archive_rule, ARCHIVE_RULES))
 
     @property
     @abstractmethod

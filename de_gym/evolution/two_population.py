@@ -86,7 +86,7 @@ def breed(
 def select(state: TwoPopulations, parameters: RunArray, trials: Trials, values: FloatArray) -> None:
     """Turn R runs into what they are after these trials, whose values (T,) are given; NaN counts as infinity."""
     _check_parameters(state, parameters)
-    values = as_kernel_array(values)
+    values = as_kernel_array(values, "values")
     if values.shape != (len(trials.points),):
         raise ValueError(f"There must be one value per trial, got {values.shape} for {len(trials.points)} trials.")
     if len(trials.starts) != len(state.runs) + 1 or not select_runs(state, parameters, trials, values):
@@ -138,4 +138,4 @@ def _checked_bounds(state: TwoPopulations, lower: FloatArray, upper: FloatArray)
     shape = len(state.runs), state.positions.shape[-1]
     if lower.shape != shape or upper.shape != shape:
         raise ValueError(f"Bounds must have shape {shape}, got {lower.shape} and {upper.shape}.")
-    return as_kernel_array(lower), as_kernel_array(upper)
+    return as_kernel_array(lower, "lower"), as_kernel_array(upper, "upper")

@@ -6,6 +6,7 @@ individuals are chosen by rank; ``trials_of_rows`` for one whose rows somebody e
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
 
 # Ways to bring a trial back into the box; the numbers are what the compiled code switches on.
-BOUND_REPAIRS = {"midpoint": 0, "clip": 1, "reflect": 2, "resample": 3}
+BOUND_REPAIRS = MappingProxyType({"midpoint": 0, "clip": 1, "reflect": 2, "resample": 3})
 _MIDPOINT, _CLIP, _REFLECT, _RESAMPLE = BOUND_REPAIRS.values()
 
 # Doubles that come with one access to memory, on all processors of today.

@@ -82,28 +82,43 @@ def compiled(function: Kernel) -> Kernel:
         from de_gym.machine.inside_numba import load_without_compiler
 
         load_without_compiler(dispatcher)
-    # NOTE: numba has no public way to say what a cache entry depends on; without these private attributes the
-    # only loss is the protection described above, hence no error when a future numba renames them.
-    cache_file = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
-    if cache_file is not None and hasattr(cache_file, "_source_stamp") and hasattr(cache_file, "_load_index"):
-        cache_file._source_stamp = _source_stamp(function.__module__.split(".")[-2])
-        cache_file._load_index = _without_failing(cache_file._load_index)
+    _protect_cache(getattr(dispatcher, "_cache", None), function.__module__.split(".")[-2])
     return cast(Kernel, dispatcher)
 
 
-def _without_failing(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
-    """Return a reader of a cache's index that finds nothing where the index cannot be read.
+def _protect_cache(kept: Any, layer: str) -> None:
+    """Let what is kept of a kernel depend on the sources of its layer, and let no damage to it end a program.
 
-    The index of an earlier version of the package may name modules that are no longer there.
+    NOTE: numba has no public way to say this; without these private attributes the protection is the only loss, hence
+    no error when a future numba renames them.
     """
+    file = getattr(kept, "_cache_file", None)
+    if file is not None and hasattr(file, "_source_stamp") and hasattr(file, "_load_index"):
+        file._source_stamp = _source_stamp(layer)
+        # The index of an earlier version of the package may name modules that are no longer there.
+        file._load_index = _without_failing(file._load_index, dict)
+        # A power cut may leave a file empty, whose kernel is then compiled anew; one that does not fit on the disk is
+        # compiled by every process for itself.
+        kept.load_overload = _without_failing(kept.load_overload, _nothing)
+        kept.save_overload = _without_failing(kept.save_overload, _nothing, OSError)
 
-    def load() -> dict[Any, Any]:
+
+def _nothing() -> None:
+    return
+
+
+def _without_failing(
+    function: Callable[..., Any], otherwise: Callable[[], Any], errors: type[Exception] = Exception
+) -> Callable[..., Any]:
+    """Return a function that returns something else where ``function`` fails."""
+
+    def call(*arguments: Any) -> Any:
         try:
-            return load_index()
-        except Exception:
-            return {}
+            return function(*arguments)
+        except errors:
+            return otherwise()
 
-    return load
+    return call
 
 
 def inlined(function: Kernel) -> Kernel:

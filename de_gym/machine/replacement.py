@@ -5,6 +5,8 @@ The archive of beaten parents are the rows of a population's ``positions`` from 
 
 from __future__ import annotations
 
+from types import MappingProxyType
+
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray, RunArray
@@ -15,7 +17,7 @@ from de_gym.machine.ordering import is_better, is_not_worse, write_order
 _MANY_CHANGES = 100
 
 # What happens when the archive is full; the numbers are what the compiled code switches on.
-ARCHIVE_RULES = {"overwrite": 0, "random-leaving": 1}
+ARCHIVE_RULES = MappingProxyType({"overwrite": 0, "random-leaving": 1})
 _RANDOM_LEAVING = ARCHIVE_RULES["random-leaving"]
 
 

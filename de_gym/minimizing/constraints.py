@@ -85,6 +85,8 @@ class Constraint:
             numbers = np.empty(0, np.object_)
         if numbers.dtype.kind not in "biuf":
             raise TypeError(f"{self.label} must return real numbers, got {type(given).__name__}: {shown(given)}.")
+        if not numbers.size:
+            raise ValueError(f"{self.label} must return at least one number, got {shown(given)}.")
         if numbers.dtype.kind == "b" and ((self.lower <= 0.0) & (self.upper >= 1.0)).any():
             raise TypeError(f"{self.label} returned a truth value, and its bounds allow both True and False.")
         return numbers.astype(np.float64)

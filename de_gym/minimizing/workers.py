@@ -15,14 +15,15 @@ from typing import Any
 from de_gym.arrays import FloatArray
 from de_gym.problems.user_functions import CallFailed
 
+_DEATHS_ALONE = 2  # of processes by one point, after which it gets no further one
 _installed: Callable[[FloatArray], Any]
 
 
 class WorkerPool:
     """A function in several processes.
 
-    A process that dies, by a crash or for lack of memory, takes all others with it; the points that have no value yet
-    are then evaluated once more by new processes, as often as that brings at least one value.
+    A process that dies, by a crash or for lack of memory, takes all others with it; the first point that has no value
+    yet is then evaluated alone by new processes, which blames it for no other's deaths, and the rest after it.
     """
 
     def __init__(self, fun: Callable[[FloatArray], Any], num_workers: int | None) -> None:
@@ -39,21 +40,21 @@ class WorkerPool:
 
     def map(self, _: Callable[[FloatArray], Any], points: Sequence[FloatArray]) -> Iterator[Any]:
         """Yield the results of the stored function, in order and as soon as they are known."""
-        num_done, num_done_at_death = 0, -1
-        while True:
+        num_done, num_deaths = 0, 0  # those since the last value, the first of them perhaps by another point
+        while num_done < len(points):
+            end = num_done + 1 if num_deaths else len(points)
             try:
-                for result in self._get_executor().map(_call, points[num_done:]):
-                    num_done += 1
+                for result in self._get_executor().map(_call, points[num_done:end]):
+                    num_done, num_deaths = num_done + 1, 0
                     yield result
-                return
             except BrokenProcessPool as error:
                 self.close()
-                if num_done == num_done_at_death:
+                num_deaths += 1
+                if num_deaths > 1 + _DEATHS_ALONE:
                     raise CallFailed(
-                        "A worker process died twice while it evaluated the same points: look for a crash or a lack "
+                        "A worker process died twice while it evaluated the same point: look for a crash or a lack "
                         "of memory in `fun`, and for a script without `if __name__ == '__main__':`."
                     ) from error
-                num_done_at_death = num_done
 
     def close(self) -> None:
         """End the processes, whatever they are doing."""

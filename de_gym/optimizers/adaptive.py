@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
-from de_gym.checks import LARGEST_SIZE, optional_whole, store_plain
+from de_gym.checks import LARGEST_SIZE, optional_whole, shown, store_plain
 from de_gym.controllers.base import ResidualRule
 from de_gym.controllers.residual import Grid, ResidualController, write_residuals
 from de_gym.envs.actions import check_actions
@@ -69,19 +69,23 @@ class AdaptiveDE(Optimizer):
         if self.settings.population_size is not None:
             self._runs["size"] = np.minimum(self.settings.population_size, budgets)
         else:
-            residuals = self._chosen_at_start("size_residuals")
+            residuals = self._chosen_at_start("size_residuals", -1.0, "Size residuals")
             self._runs["size"] = initial_sizes(self._dimension, budgets, residuals)
-        self._descents = Descents(budgets, self._dimension, self._chosen_at_start("find_descent_shares"))
+        self._descents = Descents(
+            budgets, self._dimension, self._chosen_at_start("find_descent_shares", 0.0, "Descent shares")
+        )
         self._state: two_population.TwoPopulations | None = None
         self._parameters = np.zeros(self.num_runs, PARAMETERS)
         self._residuals = np.zeros((self.num_runs, len(CONTROL_NAMES)))
         if self.controller is not None and hasattr(self.controller, "reset"):
             self.controller.reset(self._rngs)
 
-    def _chosen_at_start(self, name: str) -> FloatArray:
+    def _chosen_at_start(self, name: str, lowest: float, title: str) -> FloatArray:
         """Return one number for each run, shape (R,), by a method that a controller may have; zeros otherwise."""
-        choose = getattr(self.controller, name, None)
-        return np.zeros(self.num_runs) if choose is None else choose(self._dimension, self._runs["max_evaluations"])
+        chosen = np.zeros(self.num_runs)
+        if (choose := getattr(self.controller, name, None)) is not None:
+            check_actions(choose(self._dimension, self._runs["max_evaluations"]), chosen, lowest, title)
+        return chosen
 
     def _ask(self, starts: IntArray) -> Trials:
         if self._descents.under_way:
@@ -224,6 +228,8 @@ def _adjust(
 
 def _check_controller(controller: ResidualRule) -> None:
     """Refuse a controller of something else than this algorithm."""
+    if not callable(controller):
+        raise TypeError(f"`controller` must be a controller, got {shown(controller)}.")
     expected = FEATURE_NAMES, CONTROL_NAMES
     got = getattr(controller, "features", FEATURE_NAMES), getattr(controller, "controls", CONTROL_NAMES)
     if got != expected:
@@ -231,7 +237,9 @@ def _check_controller(controller: ResidualRule) -> None:
             f"A controller of this algorithm has the features {FEATURE_NAMES} and the controls {CONTROL_NAMES}, "
             f"got {got[0]} and {got[1]}."
         )
-    if not getattr(controller, "is_residual", True):
+    # One that has said nothing, but has a number of individuals, sets their F and CR.
+    is_sized = getattr(controller, "population_size", None) is not None
+    if not getattr(controller, "is_residual", not is_sized):
         raise ValueError("This controller sets F and CR of individuals: give it to ControlledDE.")
 
 

@@ -339,6 +339,9 @@ def _checked_boxes(lower: FloatArray, upper: FloatArray) -> tuple[FloatArray, Fl
         raise ValueError(f"Bounds must be two arrays of one shape (R, D), got {low.shape} and {high.shape}.")
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise ValueError("Bounds must be finite numbers, got NaN or infinity.")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(high - low).all():
+            raise ValueError(f"The width of every bound must be a finite number, got {low.min()} to {high.max()}.")
     if not (low < high).all():
         raise ValueError("Every lower bound must be below its upper bound.")
     return low, high

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
+from de_gym.checks import shown
 from de_gym.controllers.base import Controller, check_population_size
-from de_gym.controllers.policies import PolicyController
 from de_gym.controllers.recurrent import RecurrentController
 from de_gym.envs import parameter_process as process
 from de_gym.envs.actions import check_actions
@@ -20,6 +20,7 @@ from de_gym.evolution import draw_keys, draw_uniforms, scale_to_bounds
 from de_gym.evolution.populations import Trials
 from de_gym.evolution.run_arrays import take_runs
 from de_gym.optimizers.base import GenerationParameters, Optimizer
+from de_gym.registry import known_name
 
 
 class ControlledDE(Optimizer):
@@ -35,6 +36,8 @@ class ControlledDE(Optimizer):
 
         A ``population_size`` is only needed for a controller of any; others have their own, which it must equal.
         """
+        if not isinstance(controller, Controller):
+            raise TypeError(f"`controller` must be a controller, got {shown(controller)}.")
         if getattr(controller, "is_residual", False):
             raise ValueError("This controller adjusts an adaptive algorithm: give it to AdaptiveDE.")
         if population_size is not None:
@@ -107,10 +110,9 @@ class ControlledDE(Optimizer):
 
 def process_settings(controller: Controller) -> dict[str, Any]:
     """Return the settings of the decision process that ``controller`` was trained for; none for untrained ones."""
-    if isinstance(controller, PolicyController):
-        return dict(controller.env_settings)
     if not isinstance(controller, RecurrentController):
-        return {}
+        stated = getattr(controller, "env_settings", {})
+        return {known_name("setting of a decision process", name, POLICY_SETTINGS): stated[name] for name in stated}
     stored = controller.info.env_settings
     # Whatever its environment's actions were, a recurrent controller gives F and CR of every rank.
     chosen = {name: stored[name] for name in POLICY_SETTINGS if name in stored and name != "action"}

@@ -83,9 +83,12 @@ class HSESSettings:
 
     def __post_init__(self) -> None:
         store_plain(self)
-        whole("num_selected", self.num_selected, 2)
-        whole("num_refining_selected", self.num_refining_selected, 2)
-        whole("num_samples", self.num_samples, max(self.num_selected, self.num_refining_selected), LARGEST_SIZE)
+        whole("num_samples", self.num_samples, 2, LARGEST_SIZE)
+        for name in ("num_selected", "num_refining_selected"):
+            if whole(name, getattr(self, name), 2) > self.num_samples:
+                raise ValueError(
+                    f"`{name}` must be at most `num_samples`, got {getattr(self, name)} and {self.num_samples}."
+                )
         whole("num_generations", self.num_generations, 1)
         whole("shrink_interval", self.shrink_interval, 1)
         optional_whole("num_cma_samples", self.num_cma_samples, 6, LARGEST_SIZE)

@@ -9,6 +9,7 @@ import numpy as np
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.compiling import compiled, inlined
 from de_gym.problems.budgets import ZERO_ERROR
+from de_gym.problems.minima import is_below_minimum
 
 NUM_GRID_POINTS = 100
 
@@ -18,7 +19,8 @@ class RunResult:
     """The outcome of R independent runs.
 
     An error is the best value found minus the problem's optimum, reported as 0 below ``ZERO_ERROR``. Where the
-    optimum is unknown nothing is subtracted and nothing rounded: errors are then the values themselves.
+    optimum is unknown nothing is subtracted and nothing rounded: errors are then the values themselves. Negative errors
+    say that the stated optimum is none.
 
     Attributes:
         errors: Final error of each run, shape (R,).
@@ -60,7 +62,7 @@ def _report_error(best_fitness: float, optimum: float) -> float:
     if optimum != optimum:
         return best_fitness
     error = best_fitness - optimum
-    return 0.0 if error < ZERO_ERROR else error
+    return 0.0 if error < ZERO_ERROR and not is_below_minimum(best_fitness, optimum) else error
 
 
 class ConvergenceRecord:

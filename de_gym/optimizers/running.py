@@ -14,8 +14,10 @@ from de_gym.evolution.populations import Trials
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.optimizers.records import ConvergenceRecord, RunResult, evaluation_grid, report_errors
 from de_gym.problems import Problem, ProblemBatch
+from de_gym.problems.base import checked_problems
 from de_gym.problems.budgets import ZERO_ERROR, default_max_evaluations
 from de_gym.problems.compiled import ProgramEvaluator
+from de_gym.problems.minima import is_below_minimum, warn_of_mistaken_optimum
 
 
 @dataclass
@@ -87,13 +89,16 @@ def advance(
 
 @dataclass(frozen=True)
 class StopAtError:
-    """Ends runs whose error is below a target; never where the optimum is unknown."""
+    """Ends runs whose error is below a target; never where the optimum is unknown, or turns out to be none."""
 
     target: float
 
     def __call__(self, progress: Progress) -> BoolArray:
         """Return which runs have reached the target."""
-        reached: BoolArray = progress.optimizer.best_fitness - progress.problems.optimum < self.target
+        values, optimum = progress.optimizer.best_fitness, progress.problems.optimum
+        reached: BoolArray = values - optimum < self.target
+        for run in np.flatnonzero(reached):
+            reached[run] = not is_below_minimum(float(values[run]), float(optimum[run]))
         return reached
 
 
@@ -177,10 +182,13 @@ def run(
             counts, and a generation that would exceed the budget is not begun.
         max_generations: Ends runs after this many generations beyond the initial population; schedules still
             refer to ``max_evaluations``.
-        target_error: Ends a run whose error is below; None never does, nor does an unknown optimum.
+        target_error: Ends a run whose error is below; None never does, nor does an optimum that is unknown or turns
+            out to be none.
         grid: Evaluation counts at which to record convergence; hundredths of the budget by default.
         observers: Called after every generation, see ``Observer``.
     """
+    if not isinstance(problem, Problem | ProblemBatch):
+        problem = checked_problems(problem)
     seeds = _spawn_seeds(problem, num_runs, seed) if seeds is None else list(seeds)
     problems = _one_per_run(problem, len(seeds))
     budget = (
@@ -198,7 +206,9 @@ def run(
         advance(optimizer, problems, [*observers, *stops, recorder])
     finally:
         optimizer.close()
-    return recorder.result()
+    result = recorder.result()
+    warn_of_mistaken_optimum(int((np.isfinite(problems.optimum) & (result.errors < 0.0)).sum()), stacklevel=3)
+    return result
 
 
 def _spawn_seeds(

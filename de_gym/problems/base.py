@@ -10,7 +10,7 @@ from numpy import empty, ndarray
 from numpy.typing import ArrayLike
 
 from de_gym.arrays import FloatArray
-from de_gym.checks import LARGEST_SIZE, numbers, real, shown, truth, whole
+from de_gym.checks import LARGEST_SIZE, listed, numbers, real, shown, truth, whole
 from de_gym.machine.kernel import are_finite, evaluate_finite
 from de_gym.problems.compiled import FLOAT64, ProgramEvaluator, as_kernel_array
 from de_gym.problems.programs import ProgramArrays
@@ -139,6 +139,20 @@ class Problem:
 
     def __repr__(self) -> str:
         return f"Problem({self.name!r}, dimension={self.dimension}, optimum={self.optimum})"
+
+
+def checked_problems(problems: object) -> tuple[Problem, ...]:
+    """Return problems, at least one, or say in one sentence why they are none."""
+    chosen = tuple(listed("problems", problems, "Problem objects"))
+    if not chosen:
+        raise ValueError("`problems` must hold at least one problem, got none.")
+    for problem in chosen:
+        if not isinstance(problem, Problem):
+            raise TypeError(
+                f"`problems` must hold Problem objects, got {type(problem).__name__}; "
+                f"Problem.from_function turns a callable into one."
+            )
+    return chosen
 
 
 def _frozen(vector: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.machine.kernel import evaluate_programs
-from de_gym.problems.base import Problem
+from de_gym.problems.base import Problem, checked_problems
 from de_gym.problems.compiled import FLOAT64, as_kernel_array
 from de_gym.problems.programs import join_programs
 
@@ -18,7 +18,7 @@ _NO_ENTRY = -1
 # A shape of points (R, N, D), that of their values (R, N), and where the points of each run start. A batch keeps the
 # last one, because it is asked for the same shape again and again.
 _Layout: TypeAlias = tuple[tuple[int, ...], tuple[int, int], IntArray]
-_NO_LAYOUT: _Layout = (), (0, 0), np.zeros(1, dtype=np.int64)
+_NO_LAYOUT: _Layout = (-1,), (0, 0), np.zeros(1, dtype=np.int64)
 
 
 class ProblemBatch:
@@ -33,9 +33,7 @@ class ProblemBatch:
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = tuple(problems)
-        if not self.problems:
-            raise ValueError("A batch needs at least one problem, got none.")
+        self.problems = checked_problems(problems)
         members = {problem: index for index, problem in enumerate(dict.fromkeys(self.problems))}
         dimensions = sorted({problem.dimension for problem in members})
         if len(dimensions) > 1:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from de_gym.arrays import FloatArray
+from de_gym.checks import numbers
 from de_gym.problems.programs import Program, ProgramArrays
 
 FLOAT64 = np.dtype(np.float64)
@@ -25,8 +26,8 @@ class ProgramEvaluator:
         return self._write_program().arrays()
 
 
-def as_kernel_array(points: FloatArray) -> FloatArray:
-    """Return ``points`` as the one kind of array that kernels are compiled for; others, read-only too, are copied."""
-    if type(points) is not np.ndarray or points.dtype is not FLOAT64 or not points.flags.carray:
-        return np.array(points, dtype=np.float64, order="C")
-    return points
+def as_kernel_array(array: FloatArray, name: str = "points") -> FloatArray:
+    """Return ``array`` as the one kind of array that kernels are compiled for; others, read-only too, are copied."""
+    if type(array) is not np.ndarray or array.dtype is not FLOAT64 or not array.flags.carray:
+        return np.array(numbers(name, array), order="C")
+    return array

@@ -86,7 +86,7 @@ def own_suite(name: str, dimension: int, functions: Iterable[int] | None = None)
             raise ValueError(unknown_name_message(kind, position, fitting))
     if not wanted:
         raise ValueError(
-            f"Suite {name!r} has no problems of dimension {dimension}; it has: {_listed(own_dimensions(name))}."
+            f"Suite {shown(name)} has no problems of dimension {dimension}; it has: {_listed(own_dimensions(name))}."
         )
     if len(set(wanted)) < len(wanted):
         raise ValueError(f"Every problem of a suite may be listed once, got {wanted}.")
@@ -136,14 +136,14 @@ def _checked_problems(name: str, collection: Any) -> tuple[Problem, ...]:
         problems = tuple(collection)
     except TypeError:
         raise ValueError(
-            f"Suite {name!r} must be a list of Problem objects or a suite, got {type(collection).__name__}."
+            f"Suite {shown(name)} must be a list of Problem objects or a suite, got {type(collection).__name__}."
         ) from None
     if not problems:
-        raise ValueError(f"Suite {name!r} must hold at least one problem, got none.")
+        raise ValueError(f"Suite {shown(name)} must hold at least one problem, got none.")
     for problem in problems:
         if not isinstance(problem, Problem):
             raise ValueError(
-                f"Suite {name!r} must hold Problem objects, got {type(problem).__name__}; "
+                f"Suite {shown(name)} must hold Problem objects, got {type(problem).__name__}; "
                 f"Problem.from_function turns a callable into one."
             )
     return problems

@@ -3,6 +3,7 @@ import itertools
 import os
 import shutil
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -59,8 +60,44 @@ def test_rows_that_a_power_cut_took_do_not_stop_the_training(make_target_env, tm
     header, *rows = (tmp_path / PROGRESS_FILE).read_text().splitlines(keepends=True)
     (tmp_path / PROGRESS_FILE).write_text("".join([header, *rows[:kept], "3.0,6"]))
     continued = make_reinforce(make_target_env())
-    load_checkpoint(continued, tmp_path / CHECKPOINT_FILE, max_updates=4)
+    with pytest.warns(RuntimeWarning, match=r"progress\.csv' is damaged or incomplete"):
+        load_checkpoint(continued, tmp_path / CHECKPOINT_FILE, max_updates=4)
     assert [row["update"] for row in run(continued, tmp_path, 4, first=3).rows] == [*range(1, kept + 1), 4]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content.replace(b"2.0,", b"2.5,"),
+        lambda content: content.replace(b"update", b"updatf"),
+        lambda content: content.replace(b"3.0,", b"\xff.0,"),
+        lambda content: content.replace(b"3.0,", b"3.0,1.0,"),
+        lambda content: b"\0" * len(content),
+        lambda content: b'"' + b"1" * 200_000,
+    ],
+)
+@pytest.mark.parametrize("name", [PROGRESS_FILE, "validation.csv"])
+def test_a_damaged_record_is_said_and_stops_no_training(make_target_env, tmp_path, damage, name):
+    def go_on(agent, total, first):
+        monitor = TrainingMonitor(tmp_path, total, 1, first)
+        trials = Validation(tmp_path, 1, first, lambda path: float(path.write_text("policy")))
+        agent.learn((total - first) * 20, callback=[trials, monitor], reset_num_timesteps=False)
+
+    go_on(make_reinforce(make_target_env()), 3, 0)
+    continued, content = make_reinforce(make_target_env()), (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(damage(content))
+    with pytest.warns(RuntimeWarning, match=f"{name}' is damaged or incomplete: the training goes on exactly"):
+        load_checkpoint(continued, tmp_path / CHECKPOINT_FILE, max_updates=4)
+    go_on(continued, 4, 3)
+    assert (tmp_path / PROGRESS_FILE).read_text().splitlines()[-1].startswith("4.0,")
+
+
+def test_records_that_have_grown_since_the_checkpoint_are_whole(make_target_env, tmp_path):
+    rows = run(make_reinforce(make_target_env()), tmp_path, 3).rows
+    append_row(tmp_path / PROGRESS_FILE, rows[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_checkpoint(make_reinforce(make_target_env()), tmp_path / CHECKPOINT_FILE, max_updates=4)
 
 
 def test_rows_hold_the_figures_of_the_rollout(make_target_env, tmp_path):
@@ -131,7 +168,7 @@ def test_killed_at_any_write_a_resumed_training_loses_no_row(make_target_env, tm
 
 def test_checkpoints_are_written_at_the_stated_updates(make_target_env, tmp_path, monkeypatch):
     saved = []
-    monkeypatch.setattr("agents.callbacks.save_checkpoint", lambda agent, updates, path: saved.append(updates))
+    monkeypatch.setattr("agents.callbacks.save_checkpoint", lambda agent, updates, *others: saved.append(updates))
     run(make_reinforce(make_target_env()), tmp_path, 5, every=2)
     assert saved == [2, 4, 5]
 

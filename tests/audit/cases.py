@@ -25,6 +25,7 @@ from findings import Findings
 _SLICE = 2000  # cases of a child, whose memory must not grow for ever
 _WARM = 400  # cases of this process, so that its forks find kernels loaded
 _SILENCE = 300.0  # seconds after which a case counts as hanging; a kernel that is compiled takes long
+_ENOUGH_CALLS = 300  # of a target, some of which must be answered
 _MEMORY = 4 * 2**30  # addresses, of which a child touches a small part
 
 
@@ -36,6 +37,18 @@ def fuzz(count: int, first: int, totals: Findings, seed: int) -> None:
         if (unit := f"cases {begin} to {end - 1}") not in totals:
             totals.add(unit, *_run_slice(begin, end, seed))
             print(f"up to case {end - 1}: {_figures(totals)}", file=sys.stderr, flush=True)
+    if (unit := "targets without an answer") not in totals:
+        totals.add(unit, {}, _never_answered(totals))
+
+
+def _never_answered(totals: Findings) -> list[str]:
+    """Return the targets of which every call was refused: what follows the door is then not audited at all."""
+    refused = {name.removeprefix("refusals of "): n for name, n in totals.figures.items() if "refusals of" in name}
+    return [
+        f"all of {number} calls of {target} were refused"
+        for target, number in sorted(refused.items())
+        if number >= _ENOUGH_CALLS and not totals.figures[f"answers of {target}"]
+    ]
 
 
 def _load_kernels(seed: int) -> None:
@@ -113,12 +126,14 @@ def describe(number: int, seed: int) -> tuple[str, str]:
 
 def draw(number: int, seed: int) -> tuple[Any, dict[str, Any], list[str], np.random.Generator]:
     """Return target, arguments, names of those that are fuzzed, and the generator of a case."""
+    from own_code import OWN_TARGETS
     from targets import TARGETS
     from values import wild
 
     rng = np.random.default_rng([seed, number])
-    weights = np.array([target.weight for target in TARGETS])
-    target = TARGETS[int(rng.choice(len(TARGETS), p=weights / weights.sum()))]
+    targets = [*TARGETS, *OWN_TARGETS]
+    weights = np.array([target.weight for target in targets])
+    target = targets[int(rng.choice(len(targets), p=weights / weights.sum()))]
     names = list(target.arguments)
     wild_names = [names[i] for i in rng.choice(len(names), min(len(names), int(rng.integers(1, 3))), replace=False)]
     given = [name for name in names if rng.random() < 0.6 or target.arguments[name].verdict(None) is False]
@@ -137,7 +152,8 @@ def draw(number: int, seed: int) -> tuple[Any, dict[str, Any], list[str], np.ran
 _COMPLETE = (
     "DEParamControl-v0 reset", "DEParamControl-v0 vector reset", "AdaptiveDEControl-v0 reset",
     "AdaptiveDEControl-v0 vector reset", "make_suite", "make_optimizer", "ask and tell", "make_methods", "load",
-    "fixed controllers", "Protocol", "from_function",
+    "fixed controllers", "Protocol", "from_function", "from_policy", "register_suite", "Observation", "ProblemBatch",
+    "controlled",
 )  # fmt: skip
 
 
@@ -148,8 +164,8 @@ def _tame(arguments: dict[str, Any], wild_names: list[str]) -> None:
             del arguments[name]
 
 
-def judge(number: int, seed: int) -> tuple[str, str, bool]:
-    """Return the outcome of a case, what was seen, and whether it constructed something."""
+def judge(number: int, seed: int) -> tuple[str, str, Any]:
+    """Return the outcome of a case, what was seen, and its target."""
     target, arguments, wild_names, rng = draw(number, seed)
     verdicts = {name: _verdict(target.arguments[name].verdict, arguments[name]) for name in wild_names}
     forbidden = [name for name, verdict in verdicts.items() if verdict is False]
@@ -158,25 +174,27 @@ def judge(number: int, seed: int) -> tuple[str, str, bool]:
     except (ValueError, TypeError) as error:
         # What a caller's own function raises names the function at most.
         own = [value.__name__ for value in (arguments[name] for name in wild_names) if hasattr(value, "__name__")]
+        if str(error).startswith(tuple(own)) and own:
+            return "refusal", "", target
         words = [*own, *(word for name in wild_names for word in (name, *target.arguments[name].words))]
         if (problem := _badly_said(error, words)) and not _is_gymnasiums(error):
-            return "vague", f"{problem}: {type(error).__name__}: {str(error)[:300]}", target.constructs
+            return "vague", f"{problem}: {type(error).__name__}: {str(error)[:300]}", target
         if all(verdicts.values()) and None not in verdicts.values():
-            return "refused", f"{type(error).__name__}: {str(error)[:300]}", target.constructs
-        return "refusal", "", target.constructs
+            return "refused", f"{type(error).__name__}: {str(error)[:300]}", target
+        return "refusal", "", target
     except MemoryError:
-        return "refusal", "", target.constructs  # what the machine has not got
+        return "refusal", "", target  # what the machine has not got
     except RuntimeError as error:
         if "raised" in str(error) and "unction" in str(error):
-            return "refusal", "", target.constructs  # a function of the caller's own that fails
-        return "other error", f"{type(error).__name__}: {str(error)[:300]}", target.constructs
+            return "refusal", "", target  # a function of the caller's own that fails
+        return "other error", f"{type(error).__name__}: {str(error)[:300]}", target
     except Exception as error:
         if _is_gymnasiums(error):
-            return "refusal", "", target.constructs
-        return "other error", f"{type(error).__name__}: {str(error)[:300]}", target.constructs
+            return "refusal", "", target
+        return "other error", f"{type(error).__name__}: {str(error)[:300]}", target
     if forbidden:
-        return "silent", f"accepted {', '.join(forbidden)}", target.constructs
-    return "answer", "", target.constructs
+        return "silent", f"accepted {', '.join(forbidden)}", target
+    return "answer", "", target
 
 
 def _is_gymnasiums(error: BaseException) -> bool:
@@ -222,14 +240,13 @@ def _run_cases(begin: int, end: int, seed: int, folder: Path) -> None:
         for number in range(begin, end):
             os.pwrite(place, struct.pack("<q", number), 0)
             started = time.process_time()
-            outcome, what, constructs = judge(number, seed)
+            outcome, what, target = judge(number, seed)
             if time.process_time() - started > 60.0:
                 outcome, what = "slow", f"{time.process_time() - started:.0f} s"
-            figures = {"calls": 1, "constructions": int(constructs), f"{outcome}s": 1}
-            entry: dict[str, object] = {"figures": figures}
+            figures = {"calls": 1, "constructions": int(target.constructs), f"{outcome}s": 1}
+            entry: dict[str, object] = {"figures": figures | {f"{outcome}s of {target.name}": 1}}
             if outcome not in ("answer", "refusal"):
-                target, shown = describe(number, seed)
-                entry["finding"] = f"{outcome}, case {number}, {target}: {shown} -> {what}"
+                entry["finding"] = f"{outcome}, case {number}, {target.name}: {describe(number, seed)[1]} -> {what}"
             file.write(json.dumps(entry) + "\n")
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import tempfile
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -109,8 +110,8 @@ def _outcome(kind: Kind, folder: Path, content: bytes) -> tuple[str, object]:
 def make_kinds(folder: Path) -> list[Kind]:
     """Return a file of every kind, with the one it replaced."""
     return [
-        *_controllers(folder), _checkpoint(folder), _strategy(folder), *_results(folder), _minimize(folder),
-        _asked(folder), _config(folder),
+        *_controllers(folder), _checkpoint(folder), _record(folder), _strategy(folder), *_results(folder),
+        *_store_settings(folder), *_pages(folder), _minimize(folder), _asked(folder), _config(folder),
     ]  # fmt: skip
 
 
@@ -177,6 +178,31 @@ def _checkpoint(folder: Path) -> Kind:
     return _kind("training checkpoint", write, read, folder / "checkpoint.safetensors")
 
 
+def _record(folder: Path) -> Kind:
+    from agents.callbacks import VALIDATION_FILE, append_row
+    from agents.checkpoints import load_checkpoint, save_checkpoint
+
+    agent, checkpoint, record = _tiny_agent(), folder / "recorded.safetensors", folder / VALIDATION_FILE
+
+    def write(path: Path, number: int) -> None:
+        for update in range(1, number + 1):
+            append_row(path, {"update": float(update), "return": 0.1 * update * number})
+        save_checkpoint(agent, 0, checkpoint, [path])
+
+    def read(path: Path) -> object:
+        content = path.read_bytes()
+        os.replace(path, record)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                load_checkpoint(agent, checkpoint, 10)
+            except RuntimeWarning as warning:
+                raise ValueError(str(warning)) from warning  # what is said and stops no training
+        return content
+
+    return _kind("record of a training", write, read, record)
+
+
 def _strategy(folder: Path) -> Kind:
     from agents.evolution_strategy import EvolutionStrategy, Stage
 
@@ -217,6 +243,65 @@ def _results(folder: Path) -> Iterator[Kind]:
         return {name: (entry.errors.tobytes(), json.dumps(dict(entry.settings))) for name, entry in runs.items()}
 
     yield Kind("result file", shipped, older, read_file, ".npz")
+
+
+def _store_settings(folder: Path) -> Iterator[Kind]:
+    from de_gym.evaluation import PROTOCOLS, ResultStore
+
+    protocol, made = PROTOCOLS["paper-cec17-10d"], {"scale_factor": 0.5, "names": ["a", "b"], "size": None}
+    store = ResultStore(folder / "store", protocol)
+    store.register("mine", made)
+    protocol_file, method_file = (store.folder / name for name in ("settings.json", "methods/mine/settings.json"))
+
+    def read_protocol(path: Path) -> object:
+        os.replace(path, protocol_file)
+        return ResultStore(store.folder, protocol).protocol, _stated(protocol_file)
+
+    def read_method(path: Path) -> object:
+        os.replace(path, method_file)
+        store.register("mine", made)
+        return _stated(method_file)
+
+    for name, file, read in (("store", protocol_file, read_protocol), ("method", method_file, read_method)):
+        content = file.read_bytes()
+        yield Kind(f"settings of a {name}", content, content.replace(b"0", b"7"), read, ".json")
+
+
+def _stated(path: Path) -> object:
+    """Return the settings of a file; an entry that is null says as much as none, whatever its name."""
+
+    def without_null(entries: list[tuple[str, object]]) -> dict[str, object]:
+        return {name: entry for name, entry in entries if entry is not None}
+
+    return json.loads(path.read_text(), object_pairs_hook=without_null)
+
+
+def _pages(folder: Path) -> Iterator[Kind]:
+    from de_gym.evaluation import PROTOCOLS
+    from de_gym.evaluation.curves import curve_file, read_curves
+    from de_gym.evaluation.held_out import Case, HeldOutErrors, read_held_out, write_held_out
+    from de_gym.evaluation.result_files import RESULTS
+
+    protocol = PROTOCOLS["paper-cec17-10d"]
+    shipped, older = (curve_file(one, RESULTS).read_bytes() for one in (protocol, PROTOCOLS["paper-cec13-10d"]))
+
+    def read_curve(path: Path) -> object:
+        os.replace(path, curve_file(protocol, folder))
+        return {name: curves.shares.tobytes() for name, (curves, _) in read_curves(protocol, folder).items()}
+
+    def write(path: Path, number: int) -> None:
+        errors = {"mine": {Case(10, 200): np.arange(6.0).reshape(2, 3) * number}}
+        write_held_out(HeldOutErrors(errors, {"mine": {"size": number}}), path)
+
+    def read(path: Path) -> object:
+        content = read_held_out(path)
+        errors = {
+            name: {case: cell.tobytes() for case, cell in cells.items()} for name, cells in content.errors.items()
+        }
+        return content.settings, errors
+
+    yield Kind("curves", shipped, older, read_curve, ".npz")
+    yield _kind("held-out errors", write, read, folder / "held-out.npz")
 
 
 def _bowl(x: Any) -> float:

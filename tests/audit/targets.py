@@ -16,6 +16,7 @@ from values import Argument, Verdict, among, either, is_name, is_number, is_real
 from de_gym import Optimizer, Problem, make_suite, minimize
 from de_gym.controllers import ConstantController, RandomController, available, load
 from de_gym.evaluation import PROTOCOLS, Protocol, make_methods
+from de_gym.evolution.residuals import CONTROLS
 from de_gym.optimizers import METHODS, make_optimizer, run
 
 
@@ -208,7 +209,7 @@ def reset(name: str, is_vector: bool, rng: np.random.Generator, **arguments: Any
 
 def _steps_and_resets() -> list[Target]:
     targets = []
-    for name, size, low in (("DEParamControl-v0", 16, 0.0), ("AdaptiveDEControl-v0", 13, -1.0)):
+    for name, size, low in (("DEParamControl-v0", 16, 0.0), ("AdaptiveDEControl-v0", len(CONTROLS), -1.0)):
         for is_vector in (False, True):
             shape = (3, size) if is_vector else (size,)
             action = Argument(partial(lambda s, rng: rng.random(s), shape), _action(shape, low), ("Action",))
@@ -304,11 +305,11 @@ def settings(rng: np.random.Generator, **arguments: Any) -> None:
     value = getattr(usual, field) if arguments["setting"] is None else arguments["setting"]
     try:
         made = method(dataclasses.replace(usual, **{field: value}))
+        result = run(made, BOWL, num_runs=1, seed=0, max_evaluations=900, max_generations=2)
     except (TypeError, ValueError) as error:
         singular = field.removesuffix("ies").removesuffix("s")
         said = "`setting`: " if singular in str(error) else f"no {field} in: "
-        raise type(error)(f"{said}{error}") from error
-    result = run(made, BOWL, num_runs=1, seed=0, max_evaluations=900, max_generations=2)
+        raise ValueError(f"{said}{error}") from error
     assert np.isfinite(result.errors).all(), f"{field} = {value!r} gives an error that is not finite"
 
 
@@ -320,7 +321,7 @@ def running(rng: np.random.Generator, **arguments: Any) -> None:
 RUNNING = {
     "num_runs": Argument(among(1, 2), is_whole(1, 50, optional=True)),
     "seed": Argument(among(0, 5), lambda v: True if is_seed(v) else None),
-    "max_evaluations": Argument(among(200, 400), _open(30, 2000), ("budget",)),
+    "max_evaluations": Argument(among(200, 400), _open(30, 2000, True), ("budget",)),
     "max_generations": Argument(among(2), _open(0, 2**60, True)),
     "target_error": Argument(among(None, 1e-8), is_real(0.0, math.inf, optional=True)),
 }
@@ -362,7 +363,7 @@ def _bounds(value: Any) -> Verdict:
 
 MINIMIZE = {
     "fun": Argument(among(bowl), lambda v: None if callable(v) else False, ("unction",)),
-    "bounds": Argument(among([(-5, 5)] * 2, np.array([[-1.0, 2.0], [0.0, 1.0]])), _bounds, ("bound", "Bound")),
+    "bounds": Argument(among([(-5, 5)] * 2, np.array([[-1.0, 2.0], [0.0, 1.0]])), _bounds, ("bound", "Bound", "x0")),
     "args": Argument(among(()), lambda v: None if isinstance(v, tuple | list) else either(v)),
     "method": Argument(among("learned", "jso", "DE"), is_name(["learned", *METHODS, "l-shade"]), ("method",)),
     "controller": Argument(among("default"), either),

@@ -283,6 +283,7 @@ def test_numbers_outside_the_box_are_clipped_and_nan_is_refused(env_id, value):
         (lambda rows, size: np.full((rows, size), "a"), TypeError, "must be real numbers"),
         (lambda rows, size: np.full((rows, size), 1j), TypeError, "must be real numbers"),
         (lambda rows, size: None, TypeError, "must be real numbers"),
+        (lambda rows, size: [[1.0], [1.0, 2.0]], ValueError, "actions must have shape"),
     ],
 )
 def test_actions_of_wrong_shape_or_kind_are_refused(env_id, actions, error, message):

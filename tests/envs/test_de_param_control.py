@@ -201,6 +201,21 @@ def test_a_value_below_the_stated_minimum_is_said_and_not_rewarded(vectorized_en
     assert not terminated
 
 
+@pytest.mark.parametrize("env_id", ["DEParamControl-v0", "AdaptiveDEControl-v0"])
+def test_a_first_population_below_the_stated_minimum_is_said_and_rewards_follow_its_spread(env_id):
+    def play(optimum):
+        problem = Problem.from_function(lambda x: float(x @ x) - 5.0, -1, 1, optimum, dimension=2)
+        env = gym.make(env_id, problems=[problem], population_size=8, max_evaluations=400)
+        first = env.reset(seed=0)[1]["best_error"]
+        return first, [env.step(np.full(env.action_space.shape, 0.5))[1:3] for _ in range(5)]
+
+    with pytest.warns(RuntimeWarning, match="`optimum` of the problem is wrong"):
+        mistaken = play(0.0)
+    assert mistaken == play(None)
+    assert mistaken[0] > 0.1
+    assert all(reward < 1.0 for reward, _ in mistaken[1])
+
+
 def test_whole_numbers_of_any_kind_are_plain_ones():
     env = make(population_size=np.uint8(200), max_generations=np.int8(3))
     assert env.action_space.shape == (400,)

@@ -15,6 +15,10 @@ from de_gym.envs import EnvSettings, RunView
 from de_gym.envs.extensions import find_observation, find_reward
 from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
+from de_gym.envs.shells import SHELLS
+from de_gym.evolution.rand_and_best import REPAIRS, STRATEGIES
+from de_gym.machine.breeding import BOUND_REPAIRS
+from de_gym.machine.replacement import ARCHIVE_RULES
 
 BOTH = pytest.mark.parametrize("env_id", ["DEParamControl-v0", "AdaptiveDEControl-v0"])
 ADAPTIVE_SHELLS = [("AdaptiveDEControl-v0", shell) for shell in ("l-srtde", "jso")]
@@ -272,10 +276,10 @@ def test_reward_that_is_no_number_is_refused(value):
         play(env)
 
 
-@pytest.mark.parametrize("value", [np.nan, [1.0, 2.0], "a", None, [[1.0]]])
+@pytest.mark.parametrize("value", [np.nan, [1.0, 2.0], "a", None, [[1.0]], [[1.0], [1.0, 2.0]]])
 def test_observation_that_does_not_fit_is_refused(value):
     env = gym.make("DEParamControl-v0", observation=[lambda view: value], **SMALL)
-    with pytest.raises(ValueError, match="must return"):
+    with pytest.raises(ValueError, match=r"^The observation .* must return"):
         env.reset(seed=0)
 
 
@@ -304,11 +308,13 @@ def test_registering_what_is_none_is_refused():
         de_gym.register_reward("", decades)
 
 
-def test_compiled_tables_are_read_only():
+@pytest.mark.parametrize("table", [REWARDS, FEATURES, SHELLS, BOUND_REPAIRS, ARCHIVE_RULES, STRATEGIES, REPAIRS])
+def test_compiled_tables_are_read_only(table):
     with pytest.raises(TypeError):
-        REWARDS["mine"] = decades
-    with pytest.raises(TypeError):
-        FEATURES["mine"] = diversity
+        table["mine"] = next(iter(table.values()))
+
+
+def test_compiled_parts_are_no_functions_of_the_user():
     assert find_reward("log") is None
     assert find_observation("fitness", FEATURES) is None
 

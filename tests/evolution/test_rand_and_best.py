@@ -21,6 +21,14 @@ def donors_of(positions, strategies, others, best, factor):
     return donors
 
 
+def test_rules_are_known_in_any_case_and_others_are_named():
+    assert RandAndBest(20, repair="Mirror", archive_rule="OVERWRITE") == RandAndBest(20, repair="mirror")
+    with pytest.raises(ValueError, match=r"Unknown repair 'miror'\. Did you mean 'mirror'"):
+        RandAndBest(20, repair="miror")
+    with pytest.raises(ValueError, match="Unknown archive rule 'random'"):
+        RandAndBest(20, archive_rule="random")
+
+
 def test_each_strategy_makes_its_donors():
     # Distinct powers of two make every donor reveal its sources.
     positions = 2.0 ** np.arange(6)[:, None]  # 1, 2, 4, ..., 32

@@ -109,3 +109,38 @@ def test_any_dimension_and_small_budgets(dimension):
 def test_residuals_of_an_own_rule_are_checked(residuals, message):
     with pytest.raises(ValueError, match=message):
         run(AdaptiveDE(controller=lambda observations: residuals), PROBLEM, num_runs=1, max_evaluations=300)
+
+
+class SizingRule:
+    """A rule that adjusts nothing but the size of the first population."""
+
+    def __init__(self, residuals):
+        self.residuals = residuals
+
+    def __call__(self, observations):
+        return np.zeros((len(observations), len(CONTROL_NAMES)))
+
+    def size_residuals(self, dimension, budgets):
+        return self.residuals
+
+
+@pytest.mark.parametrize(
+    ("residuals", "error", "message"),
+    [
+        ([0.0], ValueError, r"^Size residuals must have shape \(2,\), got \(1,\)\.$"),
+        (0.5, ValueError, r"^Size residuals must have shape \(2,\), got \(\)\.$"),
+        ([0.0, np.nan], ValueError, r"^Size residuals must be numbers in \[-1, 1\], got NaN\.$"),
+        (["a", "b"], TypeError, "^Size residuals must be real numbers"),
+    ],
+)
+def test_first_sizes_of_an_own_rule_are_checked(residuals, error, message):
+    with pytest.raises(error, match=message):
+        run(AdaptiveDE(controller=SizingRule(residuals)), PROBLEM, num_runs=2, max_evaluations=300)
+
+
+def test_first_sizes_of_an_own_rule_are_clipped():
+    outside, border = (
+        run(AdaptiveDE(controller=SizingRule([number] * 2)), PROBLEM, num_runs=2, max_evaluations=2000)
+        for number in (-7.0, -1.0)
+    )
+    assert outside.best_positions.tobytes() == border.best_positions.tobytes()

@@ -70,6 +70,23 @@ def test_unknown_settings_are_refused():
         ControlledDE(RandomController(10), pbest="steps")
 
 
+def test_an_own_controller_can_say_in_which_process_it_was_trained(sphere):
+    trained = RandomController(10)
+    trained.env_settings = {"pbest": 0.5, "bound_repair": "clip"}
+    stated, changed, plain = (
+        run(optimizer, sphere, num_runs=1, max_evaluations=500).best_positions.tobytes()
+        for optimizer in (
+            ControlledDE(trained),
+            ControlledDE(RandomController(10), pbest=0.5, bound_repair="clip"),
+            ControlledDE(RandomController(10)),
+        )
+    )
+    assert stated == changed != plain
+    trained.env_settings = {"pbst": 0.5}
+    with pytest.raises(ValueError, match=r"Unknown setting of a decision process 'pbst'\. Did you mean 'pbest'"):
+        ControlledDE(trained)
+
+
 def test_population_size_is_for_controllers_of_any_size_and_refused_where_it_differs():
     class AnySize:
         population_size = None

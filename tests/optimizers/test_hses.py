@@ -152,7 +152,9 @@ def test_other_boxes_are_scaled_to_the_published_one():
 
 
 def test_settings_out_of_range_are_errors():
-    with pytest.raises(ValueError, match="`num_samples` must be at least 160, got 150"):
+    with pytest.raises(ValueError, match="`num_refining_selected` must be at most `num_samples`, got 160 and 150"):
         HSESSettings(num_samples=150)
+    with pytest.raises(ValueError, match="`num_selected` must be at most `num_samples`, got 201 and 200"):
+        HSESSettings(num_selected=201)
     with pytest.raises(ValueError, match="`num_cma_samples` must be at least 6, got 5"):
         HSESSettings(num_cma_samples=5)

@@ -24,6 +24,11 @@ def test_small_errors_are_zero_and_unknown_optima_leave_values_alone():
     assert errors[0] == 0.0
 
 
+def test_errors_below_a_stated_optimum_stay_negative():
+    errors = report_errors(np.array([-3.0, -1e-9, 1e6 - 1e-6]), np.array([0.0, 0.0, 1e6]))
+    assert errors.tolist() == [-3.0, 0.0, 0.0]  # the last two by no more than rounding can explain
+
+
 @pytest.mark.parametrize("grid", [[], [0, 5], [5, 5], [[1, 2]]])
 def test_a_grid_that_does_not_ascend_is_an_error(grid):
     with pytest.raises(ValueError, match="ascending list of positive evaluation counts"):

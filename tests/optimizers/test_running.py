@@ -146,6 +146,12 @@ def test_infinite_bounds_are_an_error(name):
         METHODS[name]().start(-upper, upper, [np.random.default_rng(0)], 10_000)
 
 
+def test_bounds_whose_width_overflows_are_an_error():
+    upper = np.array([[1.0, 1e308]])
+    with pytest.raises(ValueError, match=r"The width of every bound must be a finite number, got -1e\+308 to 1e\+308"):
+        METHODS["de"]().start(-upper, upper, [np.random.default_rng(0)], 10_000)
+
+
 @EVERY_METHOD
 def test_wrong_order_of_calls_is_an_error(name):
     optimizer = METHODS[name]()
@@ -193,6 +199,14 @@ def test_an_unknown_optimum_reports_values_and_never_stops_early():
     result = run(METHODS["jade"](), problem, num_runs=1, max_evaluations=6_000)
     assert 0.0 < result.errors[0] < 1e-8
     assert result.evaluations[0] == 6_000
+
+
+def test_a_stated_optimum_that_is_none_is_said_and_ends_no_run():
+    problem = Problem.from_function(lambda x: float(x @ x) - 5.0, -1.0, 1.0, 0.0, dimension=2)
+    with pytest.warns(RuntimeWarning, match=r"found in 2 run\(s\): the `optimum` of the problem is wrong"):
+        result = run(METHODS["jade"](), problem, num_runs=2, max_evaluations=300)
+    assert (result.evaluations == 300).all()
+    assert (result.errors < -4.0).all()
 
 
 def test_runs_on_different_problems_take_their_own_optimum(sphere):
