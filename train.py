@@ -2,12 +2,13 @@
 
 Everything goes into one folder: configuration, progress, checkpoints, TensorBoard logs, the training curve, the
 exported controller and its measurement. A run that was stopped goes on with ``python train.py --resume FOLDER``, for
-longer than planned with ``--updates``; a new one starts from a trained controller with ``--init``.
+longer than planned with ``--updates``, with other ``--cores``; a new one starts from a trained controller with
+``--init``.
 ``--agent evolution-strategy`` trains a residual controller of an adaptive algorithm instead, with settings of its own.
 
 A training follows from its seed, bit for bit, also where it is stopped and resumed. REINFORCE and RecurrentPPO do so on
-one model of processor (torch's matrix products differ in the last bit between models) and with one number of
-threads, which a run keeps for good, whatever the cores it is resumed on. The evolution strategy gives the same bits on
+one model of processor (torch's matrix products differ in the last bit between models), with one number of threads and
+of row blocks, which a run keeps for good, and with any number of cores. The evolution strategy gives the same bits on
 any x86-64 processor and with any number of workers.
 """
 
@@ -37,8 +38,6 @@ from agents.interruptions import TrainingStopped, exit_code, resumable, signals_
 from agents.measuring import (
     Measurement,
     comparison_table,
-    join_measurements,
-    measure_controller,
     pooled_p_value,
     seed_table,
     write_measurements,
@@ -50,7 +49,15 @@ from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
 from agents.task_sets import held_out_sets, training_sets, validation_sets
 from agents.tracking import Tracking
-from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env, set_threads
+from agents.training import (
+    check_config,
+    env_settings,
+    episode_length,
+    make_agent,
+    make_training_env,
+    set_threads,
+    several_cores,
+)
 from de_gym.controllers import (
     ConstantController,
     Controller,
@@ -87,6 +94,7 @@ class _Continuation:
 
     resume: str
     updates: int | None = None
+    cores: int | None = None
 
 
 def parse_config(arguments: Sequence[str]) -> TrainConfig:
@@ -106,13 +114,15 @@ def _continued_config(arguments: Sequence[str]) -> TrainConfig:
     wanted, others = tyro.cli(_Continuation, args=arguments, return_unknown_args=True)
     if others:
         raise ValueError(
-            f"`--resume` takes all settings but `--updates` from the interrupted run, got {' '.join(others)}."
+            "`--resume` takes all settings but `--updates` and `--cores` from the interrupted run, "
+            f"got {' '.join(others)}."
         )
     config = load_run_config(Path(wanted.resume))
     updates = config.updates if wanted.updates is None else wanted.updates
     if updates < config.updates:
         raise ValueError(f"`updates` of a run can only grow: it was to have {config.updates}, got {updates}.")
-    config = replace(config, resume=wanted.resume, updates=updates)
+    cores = config.cores if wanted.cores is None else wanted.cores
+    config = replace(config, resume=wanted.resume, updates=updates, cores=cores)
     check_config(config)
     return config
 
@@ -130,16 +140,14 @@ def train(config: TrainConfig) -> Path:
             "random": RandomController(config.population_size),
             "constant": ConstantController(population_size=config.population_size),
         }
-        # What does not learn can be measured by another core meanwhile.
-        pending = begin_measurements(measurer, references, config)
-        rows = learn(config, folder, agent, env)
+        rows = learn(config, folder, agent, env, measurer)
         env.close()
         plot_training(rows, folder / "training.png", f"{config.agent}, preset {config.preset}, seed {config.seed}")
         trained = exported(agent, config)
         save_controller(untrained, folder / "untrained.safetensors", half_precision=config.half_precision)
         path = folder / CONTROLLER_FILE
         save_controller(trained, path, half_precision=config.half_precision)  # at once: the measurement takes minutes
-        results = finish_measurements(begin_measurements(measurer, {"trained": trained}, config), pending, folder)
+        results = finish_measurements(begin_measurements(measurer, {"trained": trained} | references, config), folder)
         save_controller(exported(agent, config, results), path, half_precision=config.half_precision)
         print(f"\nController: {path}")
     return folder
@@ -158,7 +166,9 @@ def train_seeds(config: TrainConfig) -> Path:
     return path
 
 
-def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecEnv) -> list[dict[str, float]]:
+def learn(
+    config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecEnv, measurer: Measurer
+) -> list[dict[str, float]]:
     """Do the updates that the run in ``folder`` still lacks, and return the record of all."""
     updates = 0
     if (folder / CHECKPOINT_FILE).exists():
@@ -171,7 +181,7 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
     callbacks: list[BaseCallback] = [monitor]
     if config.validate_every:
         # Before the monitor: a checkpoint of an update is one of its trial too.
-        trials = Validation(folder, config.validate_every, updates, partial(try_policy, agent, config))
+        trials = Validation(folder, config.validate_every, updates, partial(try_policy, agent, config, measurer))
         callbacks.insert(0, trials)
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
@@ -180,7 +190,8 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
         callbacks.append(tracking)
     steps = (config.updates - updates) * env.num_envs * episode_length(config)
     try:
-        agent.learn(steps, callback=callbacks, tb_log_name=config.agent, reset_num_timesteps=False)
+        with several_cores(agent, config):
+            agent.learn(steps, callback=callbacks, tb_log_name=config.agent, reset_num_timesteps=False)
     finally:
         monitor.close()
         if tracking is not None:
@@ -188,15 +199,11 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
     return monitor.rows
 
 
-def try_policy(agent: OnPolicyAlgorithm, config: TrainConfig, path: Path) -> float:
+def try_policy(agent: OnPolicyAlgorithm, config: TrainConfig, measurer: Measurer, path: Path) -> float:
     """Write the agent's present policy to ``path``, and return its mean return on the validation problems."""
     controller = exported(agent, config)
     save_controller(controller, path, half_precision=config.half_precision)
-    measured = [
-        measure_controller(controller, env_settings(config, part), part.functions, 1, config.seed)
-        for part in validation_sets(config)
-    ]
-    return float(join_measurements(measured).returns.mean())
+    return float(measurer.begin(controller, validation_sets(config), num_runs=1)().returns.mean())
 
 
 def exported(
@@ -221,11 +228,10 @@ def begin_measurements(measurer: Measurer, controllers: Mapping[str, Controller]
     }
 
 
-def finish_measurements(trained: Pending, references: Pending, folder: Path) -> dict[str, object]:
+def finish_measurements(pending: Pending, folder: Path) -> dict[str, object]:
     """Write and print the measurements of the trained controller beside the others, and return their summary."""
     results: dict[str, object] = {}
-    for kind in trained:
-        waiting = trained[kind] | references[kind]
+    for kind, waiting in pending.items():
         measurements = {name: measured() for name, measured in waiting.items()}
         write_measurements(folder / f"measurement-{kind}.csv", measurements)
         results[kind] = summary(measurements)

@@ -1,15 +1,19 @@
-"""Measurements by other processes, so that what does not learn is measured while the training is going on."""
+"""Measurements that processes share."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Self
 
 from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from de_gym.controllers import Controller
+from de_gym.evaluation.backends import WorkerDiedError
 
 from .config import TrainConfig
 from .measuring import Measurement, join_measurements, measure_controller
@@ -35,25 +39,31 @@ class Measurer:
             ignore = signal.signal, (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the training, which ends us
             self._pool = ProcessPoolExecutor(self._num_processes, initializer=ignore[0], initargs=ignore[1])
 
-    def begin(self, controller: Controller, sets: Sequence[TaskSet]) -> Callable[[], Measurement]:
+    def begin(
+        self, controller: Controller, sets: Sequence[TaskSet], num_runs: int | None = None
+    ) -> Callable[[], Measurement]:
         """Begin to measure a controller on all functions of ``sets``, and return what waits for the result.
+
+        Runs per function are those of the final measurement, unless they are given.
 
         Without other processes the measurement is made when it is asked for.
         """
         config, waiting = self._config, []
+        num_runs = config.measure_runs if num_runs is None else num_runs
         for part in sets:
             labels = part.labels(with_dimension=len(sets) > 1)
             for rows in split_rows(len(part.functions), self._num_processes):
                 arguments = controller, env_settings(config, part), part.functions[rows]
-                measured = self._call(*arguments, config.measure_runs, config.seed)
+                measured = self._call(*arguments, num_runs, config.seed)
                 waiting.append((measured, labels[rows]))
         return lambda: join_measurements([replace(measured(), labels=labels) for measured, labels in waiting])
 
     def _call(self, *arguments: object) -> Callable[[], Measurement]:
         if self._pool is None:
             return lambda: measure_controller(*arguments)  # type: ignore[arg-type]  # checked by whoever calls
-        future = self._pool.submit(measure_controller, *arguments)
-        return lambda: future.result()
+        with _death_noticed():
+            future = self._pool.submit(measure_controller, *arguments)
+        return lambda: _result(future)
 
     def __enter__(self) -> Self:
         return self
@@ -62,3 +72,16 @@ class Measurer:
         """End the other processes, with whatever they are doing."""
         if self._pool is not None:
             self._pool.shutdown(wait=True, kill_workers=True)
+
+
+def _result(future: Future[Measurement]) -> Measurement:
+    with _death_noticed():
+        return future.result()
+
+
+@contextmanager
+def _death_noticed() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise WorkerDiedError("A process that measures controllers died") from error

@@ -1,0 +1,125 @@
+"""Worker: another process that answers requests, one after the other, for as long as this one lives."""
+
+from __future__ import annotations
+
+import os
+import signal
+import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
+from threading import Thread
+from typing import Any
+
+from joblib.externals.loky.backend.process import LokyProcess  # needs no guarded main module, and forks no threads
+
+from de_gym.evaluation.backends import WorkerDiedError
+
+
+class Worker:
+    """A process that calls a function of its own with whatever it is sent.
+
+    It may take seconds to start, in which there is no need to wait for it: ask ``is_ready``.
+    """
+
+    def __init__(self, make_function: Callable[[], Callable[..., Any]]) -> None:
+        """Start the process, which makes its function first; ``make_function`` must be found by name there."""
+        self._connection, theirs = Pipe()
+        lifeline, self._lifeline = Pipe(duplex=False)
+        self._process = LokyProcess(target=_serve, args=(theirs, lifeline, make_function), daemon=True)
+        with _signals_held():
+            self._process.start()
+        theirs.close()
+        lifeline.close()
+        Finalize(self, self._lifeline.close, exitpriority=0)  # a program that ends waits for its processes
+        self._is_starting, self._is_able = True, False
+
+    @property
+    def pid(self) -> int:
+        """Number of the process."""
+        assert self._process.pid is not None
+        return int(self._process.pid)
+
+    def is_ready(self, timeout: float = 0.0) -> bool:
+        """Return whether requests can be sent; where the function cannot be made, say so once, and never be ready."""
+        if self._is_starting and self._connection.poll(timeout):
+            self._is_starting, mistake = False, self.receive()
+            self._is_able = mistake is None
+            if not self._is_able:
+                warnings.warn(
+                    f"Another process cannot share the work ({mistake}); this one does it alone.", stacklevel=2
+                )
+        return self._is_able
+
+    def send(self, *request: Any) -> None:
+        """Send the arguments of one call."""
+        with self._death_noticed():
+            self._connection.send(request)
+
+    def receive(self) -> Any:
+        """Return the answer to the oldest request, or raise what was raised there."""
+        with self._death_noticed():
+            answer = self._connection.recv()
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        self._lifeline.close()
+        self._process.join()
+        self._connection.close()
+
+    @contextmanager
+    def _death_noticed(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, ConnectionError) as error:
+            self._process.join(10.0)
+            raise WorkerDiedError(f"A worker process died (exit code {self._process.exitcode})") from error
+
+
+def _serve(connection: Connection, lifeline: Connection, make_function: Callable[[], Callable[..., Any]]) -> None:
+    """Answer requests until the process that sends them ends."""
+    Thread(target=_end_with, args=(lifeline,), daemon=True).start()
+    try:
+        function = make_function()
+    except Exception as error:
+        connection.send(str(error) or type(error).__name__)
+        return
+    with suppress(EOFError, ConnectionError):
+        connection.send(None)
+        while True:
+            connection.send(_answer(function, connection.recv()))
+
+
+def _answer(function: Callable[..., Any], request: tuple[Any, ...]) -> Any:
+    """Return what the function returns, or what it raises with the place where it did."""
+    try:
+        return function(*request)
+    except Exception as error:
+        error.add_note(f"In a worker process:\n{traceback.format_exc()}")
+        return error
+
+
+def _end_with(lifeline: Connection) -> None:
+    """End this process, even in the middle of a request, as soon as the other end of ``lifeline`` is closed."""
+    with suppress(EOFError, OSError):
+        lifeline.recv()
+    os._exit(1)
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Let processes that are started here ignore Ctrl-C and SIGTERM: those are for the training, which ends them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
