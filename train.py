@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 import tyro
 from stable_baselines3.common.callbacks import BaseCallback
@@ -42,11 +41,11 @@ from agents.measuring import (
     seed_table,
     write_measurements,
 )
-from agents.measuring_aside import Measurer
 from agents.options import PresetName
 from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
+from agents.shared_measuring import measure_on_sets
 from agents.task_sets import held_out_sets, training_sets, validation_sets
 from agents.tracking import Tracking
 from agents.training import (
@@ -58,6 +57,7 @@ from agents.training import (
     set_threads,
     several_cores,
 )
+from agents.workers import Worker
 from de_gym.controllers import (
     ConstantController,
     Controller,
@@ -68,9 +68,6 @@ from de_gym.controllers import (
 )
 
 CONTROLLER_FILE = "controller.safetensors"
-
-Pending: TypeAlias = dict[str, dict[str, Callable[[], Measurement]]]
-"""What waits for measurements: by kind of functions, then by controller."""
 
 
 @dataclass(frozen=True)
@@ -133,21 +130,23 @@ def train(config: TrainConfig) -> Path:
     env = make_training_env(config)
     agent = make_agent(config, env)
     folder = make_run_folder(config) if config.resume is None else Path(config.resume)
-    with resumable(folder, f"python train.py --resume {shlex.quote(str(folder))}"), Measurer(config) as measurer:
+    command = f"python train.py --resume {shlex.quote(str(folder))}"
+    with resumable(folder, command), several_cores(agent, config) as workers:
         untrained = exported(agent, config)
-        references: dict[str, Controller] = {
-            "untrained": untrained,
-            "random": RandomController(config.population_size),
-            "constant": ConstantController(population_size=config.population_size),
-        }
-        rows = learn(config, folder, agent, env, measurer)
+        rows = learn(config, folder, agent, env, workers)
         env.close()
         plot_training(rows, folder / "training.png", f"{config.agent}, preset {config.preset}, seed {config.seed}")
         trained = exported(agent, config)
         save_controller(untrained, folder / "untrained.safetensors", half_precision=config.half_precision)
         path = folder / CONTROLLER_FILE
         save_controller(trained, path, half_precision=config.half_precision)  # at once: the measurement takes minutes
-        results = finish_measurements(begin_measurements(measurer, {"trained": trained} | references, config), folder)
+        controllers: dict[str, Controller] = {
+            "trained": trained,
+            "untrained": untrained,
+            "random": RandomController(config.population_size),
+            "constant": ConstantController(population_size=config.population_size),
+        }
+        results = measure(controllers, config, workers, folder)
         save_controller(exported(agent, config, results), path, half_precision=config.half_precision)
         print(f"\nController: {path}")
     return folder
@@ -167,7 +166,7 @@ def train_seeds(config: TrainConfig) -> Path:
 
 
 def learn(
-    config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecEnv, measurer: Measurer
+    config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecEnv, workers: Sequence[Worker]
 ) -> list[dict[str, float]]:
     """Do the updates that the run in ``folder`` still lacks, and return the record of all."""
     updates = 0
@@ -181,7 +180,7 @@ def learn(
     callbacks: list[BaseCallback] = [monitor]
     if config.validate_every:
         # Before the monitor: a checkpoint of an update is one of its trial too.
-        trials = Validation(folder, config.validate_every, updates, partial(try_policy, agent, config, measurer))
+        trials = Validation(folder, config.validate_every, updates, partial(try_policy, agent, config, workers))
         callbacks.insert(0, trials)
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
@@ -190,8 +189,7 @@ def learn(
         callbacks.append(tracking)
     steps = (config.updates - updates) * env.num_envs * episode_length(config)
     try:
-        with several_cores(agent, config):
-            agent.learn(steps, callback=callbacks, tb_log_name=config.agent, reset_num_timesteps=False)
+        agent.learn(steps, callback=callbacks, tb_log_name=config.agent, reset_num_timesteps=False)
     finally:
         monitor.close()
         if tracking is not None:
@@ -199,11 +197,11 @@ def learn(
     return monitor.rows
 
 
-def try_policy(agent: OnPolicyAlgorithm, config: TrainConfig, measurer: Measurer, path: Path) -> float:
+def try_policy(agent: OnPolicyAlgorithm, config: TrainConfig, workers: Sequence[Worker], path: Path) -> float:
     """Write the agent's present policy to ``path``, and return its mean return on the validation problems."""
     controller = exported(agent, config)
     save_controller(controller, path, half_precision=config.half_precision)
-    return float(measurer.begin(controller, validation_sets(config), num_runs=1)().returns.mean())
+    return float(measure_on_sets(controller, config, validation_sets(config), 1, workers).returns.mean())
 
 
 def exported(
@@ -218,21 +216,18 @@ def exported(
     return export_controller(agent.policy, settings, preset=config.preset, seed=config.seed, results=results)
 
 
-def begin_measurements(measurer: Measurer, controllers: Mapping[str, Controller], config: TrainConfig) -> Pending:
-    """Begin to measure controllers on the training and on the test functions, unless that is off."""
-    sets = {"training": training_sets(config), "test": held_out_sets(config)}
-    return {
-        kind: {name: measurer.begin(controller, parts) for name, controller in controllers.items()}
-        for kind, parts in sets.items()
-        if parts and config.measure_runs
-    }
-
-
-def finish_measurements(pending: Pending, folder: Path) -> dict[str, object]:
-    """Write and print the measurements of the trained controller beside the others, and return their summary."""
+def measure(
+    controllers: Mapping[str, Controller], config: TrainConfig, workers: Sequence[Worker], folder: Path
+) -> dict[str, object]:
+    """Measure controllers on the training and on the test functions, unless that is off, and return a summary."""
     results: dict[str, object] = {}
-    for kind, waiting in pending.items():
-        measurements = {name: measured() for name, measured in waiting.items()}
+    for kind, sets in {"training": training_sets(config), "test": held_out_sets(config)}.items():
+        if not sets or not config.measure_runs:
+            continue
+        measurements = {
+            name: measure_on_sets(controller, config, sets, config.measure_runs, workers)
+            for name, controller in controllers.items()
+        }
         write_measurements(folder / f"measurement-{kind}.csv", measurements)
         results[kind] = summary(measurements)
         table = comparison_table(measurements)

@@ -17,7 +17,7 @@ from .policies import UnitBoxLstmPolicy
 from .seeding import seed_update
 from .stacking import StackedVecEnv
 from .tapes import Tape, make_tape
-from .workers import Worker
+from .workers import Worker, share
 
 Infos: TypeAlias = list[dict[str, Any]]
 
@@ -157,7 +157,7 @@ class Blocks:
         if len(self.all) == 1:
             yield from self.all[0].steps(root_seed, update)
             return
-        self._helpers = [worker for worker in workers if worker.is_ready()]
+        self._helpers = [worker for worker in workers if worker.is_ready()][: len(self.all) - 1]
         weights = {name: tensor.cpu().numpy() for name, tensor in self._policy.state_dict().items()}
         records = self._share("record", [(root_seed, update)] * len(self.all), weights)
         for block, record in zip(self.all, records, strict=True):
@@ -193,9 +193,8 @@ class Blocks:
         """Return what a method of every block returns, computed by this process and its helpers in turn."""
         tasks: list[Task] = [(number, method, given) for number, given in enumerate(arguments)]
         step = 1 + len(self._helpers)
-        for first, worker in enumerate(self._helpers, 1):
-            worker.send(weights, tasks[first::step])
-        shares = [self.compute(None, tasks[::step]), *(worker.receive() for worker in self._helpers)]
+        requests = [(weights if first else None, tasks[first::step]) for first in range(step)]
+        shares = share(self._helpers, "compute", self.compute, requests)
         return [shares[number % step][number // step] for number in range(len(tasks))]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,11 @@ from scipy.stats import ranksums, trim_mean
 from de_gym import make_suite
 from de_gym.arrays import FloatArray
 from de_gym.controllers import Controller
+
+
+def measuring_functions() -> dict[str, Callable[..., Measurement]]:
+    """Return what a worker can do that only measures; it needs no torch."""
+    return {"measure": measure_controller}
 
 
 @dataclass(frozen=True)

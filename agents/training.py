@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,14 +21,17 @@ from de_gym.problems.budgets import default_max_evaluations
 from .blocks import BlockedVecEnv, Blocks
 from .config import TrainConfig
 from .export import import_controller
+from .measuring import measuring_functions
 from .policies import UnitBoxLstmPolicy
 from .reinforce import RecurrentREINFORCE
 from .stacking import StackedVecEnv
 from .task_sets import TaskSet, held_out_sets, training_sets, validation_sets
 from .tracking import import_tracker
 from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
-from .workers import Worker
+from .workers import Functions, Worker
 
+# Below so many individuals and generations, starting processes takes longer than what they are for.
+_WORTH_PROCESSES = 10_000_000
 _COUNTS = "updates", "episodes_per_function", "row_blocks", "cell_size", "checkpoint_every", "epochs", "minibatches"
 
 
@@ -236,14 +239,20 @@ def set_threads(config: TrainConfig) -> TrainConfig:
 
 
 @contextmanager
-def several_cores(agent: OnPolicyAlgorithm, config: TrainConfig) -> Iterator[None]:
-    """Let other processes share an agent's updates, as many as there are cores and blocks for."""
-    num_workers = min(num_cores(config), num_row_blocks(config)) - 1
-    workers = [Worker(partial(_make_compute, config)) for _ in range(num_workers)]
+def several_cores(agent: OnPolicyAlgorithm, config: TrainConfig) -> Iterator[list[Worker]]:
+    """Let other processes share an agent's updates, and yield them; they can share measurements, too."""
+    functions = num_training_functions(config) + sum(len(part.functions) for part in held_out_sets(config))
+    runs = config.updates * num_training_functions(config) * config.episodes_per_function
+    runs += functions * config.measure_runs
+    work = runs * episode_length(config) * config.population_size
+    num_workers = num_cores(config) - 1 if work >= _WORTH_PROCESSES else 0
+    num_of_blocks = min(num_workers, num_row_blocks(config) - 1)
+    workers = [Worker(partial(_make_functions, config)) for _ in range(num_of_blocks)]
+    workers += [Worker(measuring_functions) for _ in range(num_workers - num_of_blocks)]
     try:
         if isinstance(agent, RecurrentREINFORCE):
-            agent.workers = workers
-        yield
+            agent.workers = workers[:num_of_blocks]
+        yield workers
     finally:
         if isinstance(agent, RecurrentREINFORCE):
             agent.workers = ()
@@ -251,10 +260,10 @@ def several_cores(agent: OnPolicyAlgorithm, config: TrainConfig) -> Iterator[Non
             worker.close()
 
 
-def _make_compute(config: TrainConfig) -> Callable[..., list[Any]]:
-    """Return what a worker does when it is asked: its blocks are those of an agent of its own."""
+def _make_functions(config: TrainConfig) -> Functions:
+    """Return what a worker can do; its blocks are those of an agent of its own."""
     set_threads(config)
     env = make_training_env(config)
     agent = make_agent(replace(config, init=None), env)  # its weights come with every update
     assert isinstance(agent, RecurrentREINFORCE)
-    return Blocks(env, agent.policy).compute
+    return {"compute": Blocks(env, agent.policy).compute, **measuring_functions()}

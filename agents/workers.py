@@ -6,30 +6,32 @@ import os
 import signal
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
 from threading import Thread
-from typing import Any
+from typing import Any, TypeAlias
 
 from joblib.externals.loky.backend.process import LokyProcess  # needs no guarded main module, and forks no threads
 
 from de_gym.evaluation.backends import WorkerDiedError
 
+Functions: TypeAlias = Mapping[str, Callable[..., Any]]
+
 
 class Worker:
-    """A process that calls a function of its own with whatever it is sent.
+    """A process that calls functions of its own with whatever it is sent.
 
     It may take seconds to start, in which there is no need to wait for it: ask ``is_ready``.
     """
 
-    def __init__(self, make_function: Callable[[], Callable[..., Any]]) -> None:
-        """Start the process, which makes its function first; ``make_function`` must be found by name there."""
+    def __init__(self, make_functions: Callable[[], Functions]) -> None:
+        """Start the process, which makes its functions first; ``make_functions`` must be found by name there."""
         self._connection, theirs = Pipe()
         lifeline, self._lifeline = Pipe(duplex=False)
-        self._process = LokyProcess(target=_serve, args=(theirs, lifeline, make_function), daemon=True)
+        self._process = LokyProcess(target=_serve, args=(theirs, lifeline, make_functions), daemon=True)
         with _signals_held():
             self._process.start()
         theirs.close()
@@ -44,7 +46,7 @@ class Worker:
         return int(self._process.pid)
 
     def is_ready(self, timeout: float = 0.0) -> bool:
-        """Return whether requests can be sent; where the function cannot be made, say so once, and never be ready."""
+        """Return whether requests can be sent; where the functions cannot be made, say so once, and never be ready."""
         if self._is_starting and self._connection.poll(timeout):
             self._is_starting, mistake = False, self.receive()
             self._is_able = mistake is None
@@ -55,7 +57,7 @@ class Worker:
         return self._is_able
 
     def send(self, *request: Any) -> None:
-        """Send the arguments of one call."""
+        """Send the name of a function, and its arguments."""
         with self._death_noticed():
             self._connection.send(request)
 
@@ -82,24 +84,33 @@ class Worker:
             raise WorkerDiedError(f"A worker process died (exit code {self._process.exitcode})") from error
 
 
-def _serve(connection: Connection, lifeline: Connection, make_function: Callable[[], Callable[..., Any]]) -> None:
+def share(
+    workers: Sequence[Worker], name: str, function: Callable[..., Any], requests: Sequence[tuple[Any, ...]]
+) -> list[Any]:
+    """Return what a function returns for the first request here, and its namesake in workers for the others."""
+    for worker, request in zip(workers, requests[1:], strict=True):
+        worker.send(name, *request)
+    return [function(*requests[0]), *(worker.receive() for worker in workers)]
+
+
+def _serve(connection: Connection, lifeline: Connection, make_functions: Callable[[], Functions]) -> None:
     """Answer requests until the process that sends them ends."""
     Thread(target=_end_with, args=(lifeline,), daemon=True).start()
     try:
-        function = make_function()
+        functions = make_functions()
     except Exception as error:
         connection.send(str(error) or type(error).__name__)
         return
     with suppress(EOFError, ConnectionError):
         connection.send(None)
         while True:
-            connection.send(_answer(function, connection.recv()))
+            connection.send(_answer(functions, *connection.recv()))
 
 
-def _answer(function: Callable[..., Any], request: tuple[Any, ...]) -> Any:
-    """Return what the function returns, or what it raises with the place where it did."""
+def _answer(functions: Functions, name: str, *arguments: Any) -> Any:
+    """Return what a function returns, or what it raises with the place where it did."""
     try:
-        return function(*request)
+        return functions[name](*arguments)
     except Exception as error:
         error.add_note(f"In a worker process:\n{traceback.format_exc()}")
         return error

@@ -15,11 +15,11 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 import agents
-from agents import measuring_aside
+from agents import training
 from agents.blocks import Block, BlockedVecEnv, Blocks, Record, replayed
 from agents.config import TrainConfig
 from agents.interruptions import TrainingStopped
-from agents.measuring_aside import Measurer
+from agents.shared_measuring import measure_on_sets
 from agents.task_sets import training_sets
 from agents.training import check_config, episode_length, make_agent, make_training_env, several_cores
 from agents.workers import Worker
@@ -48,6 +48,11 @@ PROBLEMS = [Problem.from_function(bowl, -5, 5 + n, 0.0, dimension=n) for n in (3
 """
 
 
+@pytest.fixture(autouse=True)
+def _work_that_is_worth_processes(monkeypatch):
+    monkeypatch.setattr(training, "_WORTH_PROCESSES", 0)
+
+
 class Seen(BaseCallback):
     """Keeps what a callback is told of every step."""
 
@@ -71,6 +76,7 @@ def trained(config, num_updates=2):
         for worker in agent.workers:
             assert worker.is_ready(timeout=60.0)
         agent.learn(num_updates * env.num_envs * episode_length(config), callback=seen)
+    env.close()
     return agent.policy.state_dict(), seen.steps
 
 
@@ -94,8 +100,8 @@ def test_cores_change_no_bit_of_a_training(changes):
     alone = trained(replace(config, cores=1))
     assert len(alone[1]) == 2 * episode_length(config)
     assert_same(alone, trained(replace(config, cores=2)))
-    if config.row_blocks == 3:  # three blocks for two processes, then one for each
-        assert_same(alone, trained(replace(config, cores=8)))
+    if config.row_blocks == 3:  # three blocks for two processes, then one for each, and one that only measures
+        assert_same(alone, trained(replace(config, cores=4)))
 
 
 def test_blocks_draw_numbers_of_their_own_and_the_first_those_of_an_undivided_update():
@@ -225,10 +231,10 @@ def killed_after_two_updates(is_ready):
 
 
 def test_errors_of_a_worker_are_raised_here_with_their_place():
-    worker = Worker(lambda: operator.truediv)
+    worker = Worker(lambda: {"divide": operator.truediv})
     assert worker.is_ready(timeout=60.0)
     for divisor in (0, 4):
-        worker.send(1, divisor)
+        worker.send("divide", 1, divisor)
     with pytest.raises(ZeroDivisionError) as caught:
         worker.receive()
     assert caught.value.__notes__[0].startswith("In a worker process:\nTraceback ")
@@ -238,13 +244,13 @@ def test_errors_of_a_worker_are_raised_here_with_their_place():
 
 
 def test_a_worker_ends_even_while_it_works_and_ignores_the_signals_of_the_training():
-    worker = Worker(lambda: time.sleep)
+    worker = Worker(lambda: {"sleep": time.sleep})
     assert worker.is_ready(timeout=60.0)
     for number in (signal.SIGINT, signal.SIGTERM):
         os.kill(worker.pid, number)
-    worker.send(0.01)
+    worker.send("sleep", 0.01)
     assert worker.receive() is None
-    worker.send(600.0)
+    worker.send("sleep", 600.0)
     begun = time.monotonic()
     worker.close()
     assert time.monotonic() - begun < 10.0
@@ -252,10 +258,10 @@ def test_a_worker_ends_even_while_it_works_and_ignores_the_signals_of_the_traini
 
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "raise SystemExit(-signal.SIGKILL)"])
 def test_a_worker_ends_with_the_process_that_started_it(end, tmp_path):
-    (tmp_path / "asleep.py").write_text("import time\n\ndef make():\n    return time.sleep\n")
+    (tmp_path / "asleep.py").write_text('import time\n\ndef make():\n    return {"sleep": time.sleep}\n')
     code = (
         "import os, signal, asleep\nfrom agents.workers import Worker\nworker = Worker(asleep.make)\n"
-        "worker.is_ready(60.0)\nworker.send(600.0)\nprint(worker.pid, flush=True)\n"
+        "worker.is_ready(60.0)\nworker.send('sleep', 600.0)\nprint(worker.pid, flush=True)\n"
     )
     path = os.pathsep.join([str(tmp_path), str(Path(agents.__file__).parents[1])])
     ended = subprocess.run(
@@ -280,33 +286,29 @@ def is_running(pid):
         return False
 
 
-def test_measurements_in_other_processes_are_those_of_this_one(monkeypatch):
-    sets = training_sets(SMALL)
-    with Measurer(SMALL) as here:
-        assert here._pool is None  # so little that a process is not worth it
-        alone = here.begin(RandomController(8), sets)()
-    monkeypatch.setattr(measuring_aside, "_WORTH_PROCESSES", 1)
-    with Measurer(replace(SMALL, cores=2)) as elsewhere:
-        assert elsewhere._pool is not None
-        shared = elsewhere.begin(RandomController(8), sets)()
-    assert shared.functions == alone.functions == (1, 11, 13)
+def test_measurements_in_other_processes_are_those_of_this_one():
+    config = replace(SMALL, agent="recurrent-ppo", functions=(1, 11, 13, 14), cores=3)
+    sets = training_sets(config)
+    alone = measure_on_sets(RandomController(8), config, sets, 4)
+    env = make_training_env(config)
+    with several_cores(make_agent(config, env), config) as workers:
+        assert all(worker.is_ready(timeout=60.0) for worker in workers)
+        shared = measure_on_sets(RandomController(8), config, sets, 4, workers)
+        single = measure_on_sets(RandomController(8), config, [sets[0]._replace(functions=(13,))], 4, workers)
+    assert len(workers) == 2
+    assert shared.functions == alone.functions == (1, 11, 13, 14)
     np.testing.assert_array_equal(shared.returns, alone.returns)
     np.testing.assert_array_equal(shared.errors, alone.errors)
+    np.testing.assert_array_equal(single.errors, alone.errors[2:3])
 
 
-def test_a_training_that_ends_leaves_no_process_behind(monkeypatch):
-    monkeypatch.setattr(measuring_aside, "_WORTH_PROCESSES", 1)
-    measurer = Measurer(replace(SMALL, cores=2, measure_runs=500))
-    with measurer:
-        measurer.begin(RandomController(8), training_sets(SMALL))
-        processes = list(measurer._pool._processes.values())
-        assert len(processes) == 2
-    for process in processes:
-        process.join(10)
-        assert not process.is_alive()
+def test_little_work_needs_no_other_process(monkeypatch):
+    monkeypatch.undo()
+    with several_cores(make_agent(SMALL, make_training_env(SMALL)), replace(SMALL, cores=2)) as workers:
+        assert workers == []
 
 
-def test_workers_that_measure_need_no_torch():
+def test_measuring_needs_no_torch():
     code = "import sys, agents.measuring; sys.exit('torch' in sys.modules)"
     root = Path(agents.__file__).parents[1]
     assert subprocess.run([sys.executable, "-c", code], cwd=root, check=False).returncode == 0

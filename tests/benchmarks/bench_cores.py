@@ -42,8 +42,8 @@ def main(config: Config) -> int:
             settings = replace(PRESETS[config.preset], cores=cores)
             env = make_training_env(settings)
             agents[cores] = make_agent(settings, env), env.num_envs * episode_length(settings)
-            stack.enter_context(several_cores(agents[cores][0], settings))
-        assert all(worker.is_ready(timeout=600.0) for worker in agents[2][0].workers)
+            workers = stack.enter_context(several_cores(agents[cores][0], settings))
+            assert all(worker.is_ready(timeout=600.0) for worker in workers)
         for update in range(config.updates + 1):
             for cores, (agent, steps) in agents.items():
                 clocks = time.process_time, time.perf_counter
