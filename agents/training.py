@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -241,14 +241,16 @@ def set_threads(config: TrainConfig) -> TrainConfig:
 @contextmanager
 def several_cores(agent: OnPolicyAlgorithm, config: TrainConfig) -> Iterator[list[Worker]]:
     """Let other processes share an agent's updates, and yield them; they can share measurements, too."""
-    functions = num_training_functions(config) + sum(len(part.functions) for part in held_out_sets(config))
+    measured = [*training_sets(config), *held_out_sets(config)]
+    functions = sum(len(part.functions) for part in measured)
     runs = config.updates * num_training_functions(config) * config.episodes_per_function
     runs += functions * config.measure_runs
     work = runs * episode_length(config) * config.population_size
     num_workers = num_cores(config) - 1 if work >= _WORTH_PROCESSES else 0
     num_of_blocks = min(num_workers, num_row_blocks(config) - 1)
-    workers = [Worker(partial(_make_functions, config)) for _ in range(num_of_blocks)]
-    workers += [Worker(measuring_functions) for _ in range(num_workers - num_of_blocks)]
+    make_measuring = partial(measuring_functions, {part.suite for part in measured} | {config.validation_problems})
+    workers = [Worker(partial(_make_functions, config, make_measuring)) for _ in range(num_of_blocks)]
+    workers += [Worker(make_measuring) for _ in range(num_workers - num_of_blocks)]
     try:
         if isinstance(agent, RecurrentREINFORCE):
             agent.workers = workers[:num_of_blocks]
@@ -260,10 +262,10 @@ def several_cores(agent: OnPolicyAlgorithm, config: TrainConfig) -> Iterator[lis
             worker.close()
 
 
-def _make_functions(config: TrainConfig) -> Functions:
+def _make_functions(config: TrainConfig, make_measuring: Callable[[], Functions]) -> Functions:
     """Return what a worker can do; its blocks are those of an agent of its own."""
     set_threads(config)
     env = make_training_env(config)
     agent = make_agent(replace(config, init=None), env)  # its weights come with every update
     assert isinstance(agent, RecurrentREINFORCE)
-    return {"compute": Blocks(env, agent.policy).compute, **measuring_functions()}
+    return {"compute": Blocks(env, agent.policy).compute, **make_measuring()}

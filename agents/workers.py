@@ -72,6 +72,8 @@ class Worker:
     def close(self) -> None:
         """End the process, whatever it is doing."""
         self._lifeline.close()
+        if self._process.is_alive() and hasattr(signal, "SIGKILL"):
+            os.kill(self.pid, signal.SIGKILL)  # one that is still starting looks at its lifeline seconds later
         self._process.join()
         self._connection.close()
 

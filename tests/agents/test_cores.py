@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from agents import training
 from agents.blocks import Block, BlockedVecEnv, Blocks, Record, replayed
 from agents.config import TrainConfig
 from agents.interruptions import TrainingStopped
+from agents.measuring import measuring_functions
 from agents.shared_measuring import measure_on_sets
 from agents.task_sets import training_sets
 from agents.training import check_config, episode_length, make_agent, make_training_env, several_cores
@@ -300,6 +302,13 @@ def test_measurements_in_other_processes_are_those_of_this_one():
     np.testing.assert_array_equal(shared.returns, alone.returns)
     np.testing.assert_array_equal(shared.errors, alone.errors)
     np.testing.assert_array_equal(single.errors, alone.errors[2:3])
+
+
+def test_a_worker_that_only_measures_must_find_the_problems():
+    worker = Worker(partial(measuring_functions, ["cec2013", "no_such_module:PROBLEMS"]))
+    with pytest.warns(UserWarning, match="There is no module 'no_such_module'"):
+        assert not worker.is_ready(timeout=60.0)
+    worker.close()
 
 
 def test_little_work_needs_no_other_process(monkeypatch):
