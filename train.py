@@ -2,12 +2,13 @@
 
 Everything goes into one folder: configuration, progress, checkpoints, TensorBoard logs, the training curve, the
 exported controller and its measurement. A run that was stopped goes on with ``python train.py --resume FOLDER``, for
-longer than planned with ``--updates``; a new one starts from a trained controller with ``--init``.
+longer than planned with ``--updates``, with other ``--cores``; a new one starts from a trained controller with
+``--init``.
 ``--agent evolution-strategy`` trains a residual controller of an adaptive algorithm instead, with settings of its own.
 
 A training follows from its seed, bit for bit, also where it is stopped and resumed. REINFORCE and RecurrentPPO do so on
-one model of processor (torch's matrix products differ in the last bit between models) and with one number of
-threads, which a run keeps for good, whatever the cores it is resumed on. The evolution strategy gives the same bits on
+one model of processor (torch's matrix products differ in the last bit between models), with one number of threads and
+of row blocks, which a run keeps for good, and with any number of cores. The evolution strategy gives the same bits on
 any x86-64 processor and with any number of workers.
 """
 
@@ -15,11 +16,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
 
 import tyro
 from stable_baselines3.common.callbacks import BaseCallback
@@ -37,20 +37,27 @@ from agents.interruptions import TrainingStopped, exit_code, resumable, signals_
 from agents.measuring import (
     Measurement,
     comparison_table,
-    join_measurements,
-    measure_controller,
     pooled_p_value,
     seed_table,
     write_measurements,
 )
-from agents.measuring_aside import Measurer
 from agents.options import PresetName
 from agents.plotting import plot_training
 from agents.policies import UnitBoxLstmPolicy
 from agents.run_folders import load_run_config, make_run_folder, save_run_config
+from agents.shared_measuring import measure_on_sets
 from agents.task_sets import held_out_sets, training_sets, validation_sets
 from agents.tracking import Tracking
-from agents.training import check_config, env_settings, episode_length, make_agent, make_training_env, set_threads
+from agents.training import (
+    check_config,
+    env_settings,
+    episode_length,
+    make_agent,
+    make_training_env,
+    set_threads,
+    several_cores,
+)
+from agents.workers import Worker
 from de_gym.controllers import (
     ConstantController,
     Controller,
@@ -61,9 +68,6 @@ from de_gym.controllers import (
 )
 
 CONTROLLER_FILE = "controller.safetensors"
-
-Pending: TypeAlias = dict[str, dict[str, Callable[[], Measurement]]]
-"""What waits for measurements: by kind of functions, then by controller."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ class _Continuation:
 
     resume: str
     updates: int | None = None
+    cores: int | None = None
 
 
 def parse_config(arguments: Sequence[str]) -> TrainConfig:
@@ -106,13 +111,15 @@ def _continued_config(arguments: Sequence[str]) -> TrainConfig:
     wanted, others = tyro.cli(_Continuation, args=arguments, return_unknown_args=True)
     if others:
         raise ValueError(
-            f"`--resume` takes all settings but `--updates` from the interrupted run, got {' '.join(others)}."
+            "`--resume` takes all settings but `--updates` and `--cores` from the interrupted run, "
+            f"got {' '.join(others)}."
         )
     config = load_run_config(Path(wanted.resume))
     updates = config.updates if wanted.updates is None else wanted.updates
     if updates < config.updates:
         raise ValueError(f"`updates` of a run can only grow: it was to have {config.updates}, got {updates}.")
-    config = replace(config, resume=wanted.resume, updates=updates)
+    cores = config.cores if wanted.cores is None else wanted.cores
+    config = replace(config, resume=wanted.resume, updates=updates, cores=cores)
     check_config(config)
     return config
 
@@ -123,23 +130,23 @@ def train(config: TrainConfig) -> Path:
     env = make_training_env(config)
     agent = make_agent(config, env)
     folder = make_run_folder(config) if config.resume is None else Path(config.resume)
-    with resumable(folder, f"python train.py --resume {shlex.quote(str(folder))}"), Measurer(config) as measurer:
+    command = f"python train.py --resume {shlex.quote(str(folder))}"
+    with resumable(folder, command), several_cores(agent, config) as workers:
         untrained = exported(agent, config)
-        references: dict[str, Controller] = {
-            "untrained": untrained,
-            "random": RandomController(config.population_size),
-            "constant": ConstantController(population_size=config.population_size),
-        }
-        # What does not learn can be measured by another core meanwhile.
-        pending = begin_measurements(measurer, references, config)
-        rows = learn(config, folder, agent, env)
+        rows = learn(config, folder, agent, env, workers)
         env.close()
         plot_training(rows, folder / "training.png", f"{config.agent}, preset {config.preset}, seed {config.seed}")
         trained = exported(agent, config)
         save_controller(untrained, folder / "untrained.safetensors", half_precision=config.half_precision)
         path = folder / CONTROLLER_FILE
         save_controller(trained, path, half_precision=config.half_precision)  # at once: the measurement takes minutes
-        results = finish_measurements(begin_measurements(measurer, {"trained": trained}, config), pending, folder)
+        controllers: dict[str, Controller] = {
+            "trained": trained,
+            "untrained": untrained,
+            "random": RandomController(config.population_size),
+            "constant": ConstantController(population_size=config.population_size),
+        }
+        results = measure(controllers, config, workers, folder)
         save_controller(exported(agent, config, results), path, half_precision=config.half_precision)
         print(f"\nController: {path}")
     return folder
@@ -158,7 +165,9 @@ def train_seeds(config: TrainConfig) -> Path:
     return path
 
 
-def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecEnv) -> list[dict[str, float]]:
+def learn(
+    config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecEnv, workers: Sequence[Worker]
+) -> list[dict[str, float]]:
     """Do the updates that the run in ``folder`` still lacks, and return the record of all."""
     updates = 0
     if (folder / CHECKPOINT_FILE).exists():
@@ -171,7 +180,7 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
     callbacks: list[BaseCallback] = [monitor]
     if config.validate_every:
         # Before the monitor: a checkpoint of an update is one of its trial too.
-        trials = Validation(folder, config.validate_every, updates, partial(try_policy, agent, config))
+        trials = Validation(folder, config.validate_every, updates, partial(try_policy, agent, config, workers))
         callbacks.insert(0, trials)
     if config.agent == "recurrent-ppo":
         callbacks.insert(0, SeedEveryRollout(config.seed, updates))
@@ -188,15 +197,11 @@ def learn(config: TrainConfig, folder: Path, agent: OnPolicyAlgorithm, env: VecE
     return monitor.rows
 
 
-def try_policy(agent: OnPolicyAlgorithm, config: TrainConfig, path: Path) -> float:
+def try_policy(agent: OnPolicyAlgorithm, config: TrainConfig, workers: Sequence[Worker], path: Path) -> float:
     """Write the agent's present policy to ``path``, and return its mean return on the validation problems."""
     controller = exported(agent, config)
     save_controller(controller, path, half_precision=config.half_precision)
-    measured = [
-        measure_controller(controller, env_settings(config, part), part.functions, 1, config.seed)
-        for part in validation_sets(config)
-    ]
-    return float(join_measurements(measured).returns.mean())
+    return float(measure_on_sets(controller, config, validation_sets(config), 1, workers).returns.mean())
 
 
 def exported(
@@ -211,22 +216,18 @@ def exported(
     return export_controller(agent.policy, settings, preset=config.preset, seed=config.seed, results=results)
 
 
-def begin_measurements(measurer: Measurer, controllers: Mapping[str, Controller], config: TrainConfig) -> Pending:
-    """Begin to measure controllers on the training and on the test functions, unless that is off."""
-    sets = {"training": training_sets(config), "test": held_out_sets(config)}
-    return {
-        kind: {name: measurer.begin(controller, parts) for name, controller in controllers.items()}
-        for kind, parts in sets.items()
-        if parts and config.measure_runs
-    }
-
-
-def finish_measurements(trained: Pending, references: Pending, folder: Path) -> dict[str, object]:
-    """Write and print the measurements of the trained controller beside the others, and return their summary."""
+def measure(
+    controllers: Mapping[str, Controller], config: TrainConfig, workers: Sequence[Worker], folder: Path
+) -> dict[str, object]:
+    """Measure controllers on the training and on the test functions, unless that is off, and return a summary."""
     results: dict[str, object] = {}
-    for kind in trained:
-        waiting = trained[kind] | references[kind]
-        measurements = {name: measured() for name, measured in waiting.items()}
+    for kind, sets in {"training": training_sets(config), "test": held_out_sets(config)}.items():
+        if not sets or not config.measure_runs:
+            continue
+        measurements = {
+            name: measure_on_sets(controller, config, sets, config.measure_runs, workers)
+            for name, controller in controllers.items()
+        }
         write_measurements(folder / f"measurement-{kind}.csv", measurements)
         results[kind] = summary(measurements)
         table = comparison_table(measurements)

@@ -16,7 +16,7 @@ from stable_baselines3.common.logger import HParam
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from tqdm import tqdm
 
-from de_gym.arrays import FloatArray
+from de_gym.arrays import FloatArray, IntArray
 from de_gym.files import replacing
 
 from .checkpoints import CHECKPOINT_FILE, save_checkpoint
@@ -112,11 +112,18 @@ class TrainingMonitor(BaseCallback):
         self._returns += np.where(self._going, rewards, 0.0)
         for run in np.flatnonzero(self._going & dones):
             self._errors[run] = infos[run].get("best_error", np.nan)
-        clipped = (self.locals["actions"] != self.locals["clipped_actions"])[self._going]
-        if len(clipped):
-            self._clipped_shares.append(float(clipped.mean()))
+        if self._going.any():
+            size = np.prod(self.training_env.action_space.shape or ())
+            self._clipped_shares.append(float(self._num_clipped()[self._going].sum() / (size * self._going.sum())))
         self._going &= ~dones
         return True
+
+    def _num_clipped(self) -> IntArray:
+        """Return how many numbers of each run's action were outside of the box."""
+        counted: IntArray | None = self.locals.get("num_clipped")
+        if counted is None:  # of an agent of SB3
+            counted = (self.locals["actions"] != self.locals["clipped_actions"]).sum(axis=1)
+        return counted
 
     def _on_rollout_end(self) -> None:
         self._collected += 1

@@ -58,6 +58,7 @@ _PAPER = replace(
     reward="relative",
     num_knots=None,
     gamma=1.0,
+    row_blocks=1,  # as the controllers that they were made for
 )
 PAPER_10D = replace(
     _PAPER,
@@ -98,6 +99,7 @@ def config_from_json(text: str) -> TrainConfig:
     values = json.loads(text)
     if not isinstance(values, dict):
         raise ValueError(f"it must be a JSON object, got {type(values).__name__}.")
+    values = {"row_blocks": 1, **values}  # earlier versions did not divide their updates
     names = {field.name for field in fields(TrainConfig)}
     if values.keys() != names:
         differing = ", ".join(map(repr, sorted(names ^ values.keys())))

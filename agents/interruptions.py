@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from de_gym.evaluation.backends import WorkerDiedError
 from de_gym.files import DISK_FULL, remove_abandoned
 
 
@@ -78,6 +79,8 @@ def resumable(folder: Path, command: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt as stop:
         raise TrainingStopped(str(stop) or "Stopped by Ctrl-C", command, exit_code(stop)) from None
+    except WorkerDiedError as error:
+        raise TrainingStopped(str(error), command, 1) from error
     except OSError as error:
         if error.errno not in DISK_FULL:
             raise

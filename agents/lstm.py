@@ -6,7 +6,6 @@ forward pass that automatic differentiation of a recomputed sequence would need:
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import torch
@@ -72,26 +71,19 @@ class LstmTape:
         return torch.stack(self._hidden[1:])
 
     @torch.no_grad()
-    def backward(self, hidden_grads: Tensor, *, through_time: bool, in_parallel: bool = False) -> None:
+    def backward(self, hidden_grads: Tensor, *, through_time: bool) -> None:
         """Add the gradient of the loss to the ``grad`` of the LSTM's weights, and erase the tape.
 
         Args:
             hidden_grads: Derivatives of the loss with respect to ``hidden_states()``, shape (T, B, H).
             through_time: Whether the gradient also flows from each step into the states of the step before it;
                 otherwise every stored state is a constant.
-            in_parallel: Whether a second thread may take its share of the sums over steps; the result is the same.
         """
         inputs, states = self._inputs, self._hidden[:-1]
         gate_grads = self._pop_gate_grads(hidden_grads, through_time)  # of the last step first
         input_weight, hidden_weight, *_ = self._weights
-        if in_parallel:
-            with ThreadPoolExecutor(1) as pool:
-                waiting = pool.submit(_sum_products, gate_grads, states, hidden_weight)
-                input_grad = _sum_products(gate_grads, inputs, input_weight)
-                hidden_grad = waiting.result()
-        else:
-            input_grad = _sum_products(gate_grads, inputs, input_weight)
-            hidden_grad = _sum_products(gate_grads, states, hidden_weight)
+        input_grad = _sum_products(gate_grads, inputs, input_weight)
+        hidden_grad = _sum_products(gate_grads, states, hidden_weight)
         bias_grad = torch.zeros_like(self._weights.input_bias)
         for gate_grad in gate_grads:
             bias_grad.add_(gate_grad.sum(dim=0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +15,15 @@ from scipy.stats import ranksums, trim_mean
 from de_gym import make_suite
 from de_gym.arrays import FloatArray
 from de_gym.controllers import Controller
+from de_gym.problems.own_suites import find_problems, is_own
+
+
+def measuring_functions(suites: Collection[str]) -> dict[str, Callable[..., Measurement]]:
+    """Return what a worker can do that only measures, if it finds the problems; it needs no torch."""
+    for suite in suites:
+        if is_own(suite):
+            find_problems(suite)
+    return {"measure": measure_controller}
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,10 @@ class ReinforceOptions:
     """Through all generations, or recorded states as constants."""
     log_prob_of: Literal["sample", "clipped"] = "sample"
     """Density at the sample or at the clipped value."""
+    row_blocks: int = 2
+    """Parts into which the functions of an update are dealt, with random numbers of their own; each can have a core for
+    itself. It decides the result, which the number of cores does not: 1 reproduces what was trained before there was
+    this option, such as the controllers that come with the package."""
     collapse_patience: int = 3
     """Suspicious updates in a row that end the training; 0 never ends it."""
 
@@ -151,14 +155,16 @@ class RunOptions:
     seeds: tuple[int, ...] = ()
     """Several root seeds in place of one: a training each, one after the other, and a summary of their results."""
     resume: str | None = None
-    """Folder of an interrupted run to continue; all other settings but a larger number of updates come from there."""
+    """Folder of an interrupted run to continue; all other settings but --cores and a larger number of updates come from
+    there."""
     init: str | None = None
     """Controller that the training starts from: the name of one that comes with the package, or a file."""
     threads: int | None = 1
     """Threads of torch; None uses all cores, which pays for cells of several hundred. With small cells they mostly
     wait for each other, the more so while other programs are running."""
     cores: int | None = None
-    """Cores for the runs of a rollout and for the measurement, None for all; they do not change the result."""
+    """Cores for updates, of which each can use as many as it has --row-blocks, and for measurements; None for all. They
+    do not change the result."""
     track: TrackerName | None = None
     """Where the records of the training go beside TensorBoard: wandb (Weights & Biases) or mlflow, if installed."""
     checkpoint_every: int = 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, Self
@@ -10,33 +10,29 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 from gymnasium import spaces
-from numpy.typing import NDArray
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.type_aliases import GymEnv, MaybeCallback, Schedule
 from stable_baselines3.common.vec_env import VecEnv
-from torch import Tensor
 
 from de_gym.arrays import BoolArray, FloatArray, IntArray
 
+from .blocks import Blocks
 from .collapse import CollapseGuard
 from .episodes import BaselineKind, ReturnKind, policy_gradient_weights
-from .log_probs import differentiate_log_probs
 from .policies import UnitBoxLstmPolicy
-from .seeding import seed_update
-from .tapes import Tape, make_tape
+from .workers import Worker
 
 
 @dataclass(frozen=True)
 class Rollout:
-    """One episode of every run: what the update needs, and nothing that has to be saved."""
+    """One episode of every run: what the update needs, but for what the blocks keep for its gradient."""
 
-    tape: Tape
-    actions: Tensor  # as sampled, (T, B, A)
     rewards: FloatArray  # (T, B)
     active: BoolArray  # whether the run's episode was still going at that step, (T, B)
     groups: IntArray  # the function of each run, (B,)
+    clipped_share: float  # of all sampled numbers, those outside of the box
 
 
 PAPER_RECIPE: Mapping[str, Any] = MappingProxyType({"gamma": 1.0, "returns": "total", "baseline": "none"})
@@ -53,10 +49,15 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
     The defaults learn; ``PAPER_RECIPE`` holds the paper's own.
 
     Every update draws from generators seeded by (seed, number of the update) alone. Training can therefore be
-    stopped after any update and continued from weights, optimiser and counters, with identical results.
+    stopped after any update and continued from weights, optimiser and counters, with identical results. Where the
+    environment is a ``BlockedVecEnv``, its blocks also have seeds of their own, and their gradients are added.
+
+    Attributes:
+        workers: Processes that compute some of the blocks, as ``Blocks.compute`` does; they change no bit.
     """
 
     policy: UnitBoxLstmPolicy
+    workers: Sequence[Worker] = ()
 
     def __init__(
         self,
@@ -71,7 +72,6 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         log_prob_of: Literal["sample", "clipped"] = "sample",
         max_grad_norm: float | None = 1.0,
         collapse_patience: int = 3,
-        cores: int = 1,
         stats_window_size: int = 100,
         tensorboard_log: str | None = None,
         policy_kwargs: dict[str, Any] | None = None,
@@ -95,7 +95,6 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
             log_prob_of: The "sample" itself, or the "clipped" value that the environment sees (script; biased).
             max_grad_norm: Largest norm of the gradient; longer ones are scaled down. None: no limit.
             collapse_patience: Suspicious updates in a row that end the training; 0 never ends it.
-            cores: Cores that share the gradient's arithmetic, which does not change the result.
             stats_window_size: Number of episodes in the logged means of SB3.
             tensorboard_log: Folder of the TensorBoard logs, or None.
             policy_kwargs: Arguments of the policy.
@@ -112,8 +111,8 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         self.baseline = baseline
         self.back_propagation = back_propagation
         self.log_prob_of = log_prob_of
-        self.cores = cores
         self.collapse_guard = CollapseGuard(collapse_patience)
+        self._blocks: Blocks | None = None
         self._rollout: Rollout | None = None
         super().__init__(
             policy,
@@ -161,38 +160,30 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         self.policy.set_training_mode(False)
         callback.on_rollout_start()
         assert self.seed is not None
-        seed_update(env, self.seed, self._n_updates)
-        observations = env.reset()
-        # Read now: runs that restart in the middle of the rollout may get another function. Wrappers of a VecEnv have
-        # an empty list of their own, hence `unwrapped`.
-        groups = _group_numbers([(info.get("part", 0), info.get("function", 0)) for info in env.unwrapped.reset_infos])
-        tape = make_tape(self.policy.lstm_actor, env.num_envs)
+        if self._blocks is None or self._blocks.env is not env:
+            self._blocks = Blocks(env, self.policy)
         going = np.ones(env.num_envs, dtype=bool)
-        all_actions, all_rewards, all_active = [], [], []
+        all_rewards, all_active, all_clipped = [], [], []
         timesteps_before = self.num_timesteps
-        while going.any():
-            with torch.no_grad():
-                hidden = tape.step(torch.as_tensor(observations, dtype=torch.float32, device=self.device))
-                samples = self.policy.action_distribution(hidden).get_actions()
-            actions: NDArray[np.float32] = samples.cpu().numpy()
-            clipped_actions = np.clip(actions, 0.0, 1.0)
-            observations, rewards, dones, infos = env.step(clipped_actions)
-
+        for step in self._blocks.steps(self.seed, self._n_updates, self.workers):
+            rewards, dones, infos, num_clipped, actions, clipped_actions = step  # callbacks know them by these names
             self.num_timesteps += env.num_envs
             callback.update_locals(locals())
             if not callback.on_step():
                 # Nobody learns from this: a training that goes on later must count as one that never stopped.
                 self.num_timesteps = timesteps_before
                 return False
-            # What follows the end of a run's episode is neither reported nor learned from; the network goes on in all
-            # rows, because the rounding of its matrix products depends on their number.
+            # What follows the end of a run's episode is neither reported nor learned from.
             ended = np.flatnonzero(going & dones)
             self._update_info_buffer([infos[run] for run in ended], dones[ended])
-            all_actions.append(samples)
             all_rewards.append(rewards.astype(np.float64))
             all_active.append(going)
+            all_clipped.append(num_clipped)
             going = going & ~dones
-        self._rollout = Rollout(tape, torch.stack(all_actions), np.stack(all_rewards), np.stack(all_active), groups)
+        active, reset_infos = np.stack(all_active), self._blocks.reset_infos
+        groups = _group_numbers([(info.get("part", 0), info.get("function", 0)) for info in reset_infos])
+        clipped_share = float(np.stack(all_clipped)[active].mean() / np.prod(self.action_space.shape or ()))
+        self._rollout = Rollout(np.stack(all_rewards), active, groups, clipped_share)
         callback.update_locals(locals())
         callback.on_rollout_end()
         return True
@@ -201,15 +192,12 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         """Take one step of gradient ascent on the episodes just collected."""
         assert self._rollout is not None
         rollout, self._rollout = self._rollout, None
-        outside = (rollout.actions < 0.0) | (rollout.actions > 1.0)  # the policy's action box
-        clipped_share = float(outside.float().mean(dim=-1).cpu().numpy()[rollout.active].mean())
         largest_reward = float(np.abs(rollout.rewards[rollout.active]).max())
-        self.collapse_guard.check_rollout(largest_reward=largest_reward, clipped_share=clipped_share)
+        self.collapse_guard.check_rollout(largest_reward=largest_reward, clipped_share=rollout.clipped_share)
 
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        self.policy.optimizer.zero_grad()
-        loss = self.accumulate_gradient(rollout)
+        loss = self.set_gradient(rollout)
         parameters = [parameter for parameter in self.policy.parameters() if parameter.grad is not None]
         gradient_norm = torch.nn.utils.clip_grad_norm_(parameters, self.max_grad_norm).item()
         self.collapse_guard.check_update(loss=loss, gradient_norm=gradient_norm)
@@ -220,38 +208,25 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         self.logger.record("rollout/return", float(episode_returns.mean()))
         self.logger.record("train/loss", loss)
         self.logger.record("train/gradient_norm", gradient_norm)
-        self.logger.record("rollout/clipped_share", clipped_share)
+        self.logger.record("rollout/clipped_share", rollout.clipped_share)
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
 
-    def accumulate_gradient(self, rollout: Rollout) -> float:
-        """Add the gradient of the loss to every ``grad`` of the policy, erase the rollout's tape, return the loss."""
-        weights = torch.as_tensor(
-            policy_gradient_weights(
-                rollout.rewards,
-                rollout.active,
-                rollout.groups,
-                kind=self.returns,
-                gamma=self.gamma,
-                baseline=self.baseline,
-            ),
-            dtype=torch.float32,
-            device=self.device,
+    def set_gradient(self, rollout: Rollout) -> float:
+        """Set every ``grad`` of the policy to the gradient of the loss, return the loss."""
+        assert self._blocks is not None
+        weights = policy_gradient_weights(
+            rollout.rewards,
+            rollout.active,
+            rollout.groups,
+            kind=self.returns,
+            gamma=self.gamma,
+            baseline=self.baseline,
         )
-        hidden_states = rollout.tape.hidden_states().requires_grad_()
-        actions = rollout.actions.clamp(0.0, 1.0) if self.log_prob_of == "clipped" else rollout.actions
-        flat_states, flat_actions = hidden_states.flatten(0, 1), actions.flatten(0, 1)
-        num_runs = weights.shape[1]
-        log_probs = differentiate_log_probs(
-            self.policy.action_distribution(flat_states),
-            flat_actions,
-            -(torch.ones(()) / num_runs) * weights.flatten(),
-            num_parts=self.cores,
-        )
-        assert hidden_states.grad is not None
-        rollout.tape.backward(
-            hidden_states.grad, through_time=self.back_propagation == "full", in_parallel=self.cores > 1
-        )
-        return float(-(weights * log_probs.view_as(weights)).sum() / num_runs)
+        clip, through_time = self.log_prob_of == "clipped", self.back_propagation == "full"
+        loss, gradient = self._blocks.gradient(weights, clip, through_time)
+        for parameter, grad in zip(self.policy.parameters(), gradient, strict=True):
+            parameter.grad = None if grad is None else torch.as_tensor(grad, device=self.device)
+        return loss
 
     def learn(
         self,
@@ -267,7 +242,7 @@ class RecurrentREINFORCE(OnPolicyAlgorithm):
         return self
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "_rollout"]
+        return [*super()._excluded_save_params(), "_blocks", "_rollout", "workers"]
 
 
 def _group_numbers(functions: list[Any]) -> IntArray:

@@ -19,12 +19,13 @@ class StackedVecEnv(VecEnv):
     all of them stands still until the next ``reset``, as its runs do.
     """
 
-    def __init__(self, parts: Sequence[VecEnv]) -> None:
-        """Put ``parts`` one behind the other."""
+    def __init__(self, parts: Sequence[VecEnv], numbers: Sequence[int] | None = None) -> None:
+        """Put ``parts`` one behind the other, and number them from 0 unless they have ``numbers``."""
         spaces = {str((part.observation_space, part.action_space)) for part in parts}
         if len(spaces) != 1:
             raise ValueError(f"All parts must have the same spaces, got {' and '.join(sorted(spaces))}.")
         self.parts = list(parts)
+        self._numbers = list(range(len(self.parts)) if numbers is None else numbers)
         ends = np.cumsum([0, *(part.num_envs for part in parts)]).tolist()
         self._slices = [slice(start, stop) for start, stop in pairwise(ends)]
         super().__init__(ends[-1], parts[0].observation_space, parts[0].action_space)
@@ -32,15 +33,21 @@ class StackedVecEnv(VecEnv):
     def reset(self) -> NDArray[Any]:
         """Begin a new episode in every run; ``reset_infos`` has the infos."""
         observations, infos = [], []
-        for number, (part, rows) in enumerate(zip(self.parts, self._slices, strict=True)):
-            part._seeds, part._options = self._seeds[rows], self._options[rows]
+        for number, part, rows in zip(self._numbers, self.parts, self._slices, strict=True):
+            own = part.unwrapped
+            own._seeds, own._options = self._seeds[rows], self._options[rows]
             observations.append(np.asarray(part.reset()))
-            infos += [info | {"part": number} for info in part.reset_infos]
+            infos += self._named(own.reset_infos, number)
         self.reset_infos = infos
         self._reset_seeds()
         self._reset_options()
         self._observations = observations
         return np.concatenate(observations)
+
+    @staticmethod
+    def _named(infos: list[dict[str, Any]], number: int) -> list[dict[str, Any]]:
+        """Return infos of a reset that say to which part their runs belong."""
+        return [info | {"part": number} for info in infos]
 
     def step_async(self, actions: NDArray[Any]) -> None:
         """Remember the actions of the coming step."""

@@ -20,7 +20,7 @@ class Tape(Protocol):
     def hidden_states(self) -> Tensor:
         """Return all hidden states, shape (T, B, H)."""
 
-    def backward(self, hidden_grads: Tensor, *, through_time: bool, in_parallel: bool = False) -> None:
+    def backward(self, hidden_grads: Tensor, *, through_time: bool) -> None:
         """Add the gradient of the loss to the ``grad`` of the layer's weights."""
 
 
@@ -46,14 +46,13 @@ class RecomputingTape:
         """Return all hidden states h_1 .. h_T, shape (T, B, H)."""
         return torch.cat([hidden for hidden, _ in self._states[1:]])
 
-    def backward(self, hidden_grads: Tensor, *, through_time: bool, in_parallel: bool = False) -> None:
+    def backward(self, hidden_grads: Tensor, *, through_time: bool) -> None:
         """Add the gradient of the loss to the ``grad`` of the layer's weights.
 
         Args:
             hidden_grads: Derivatives of the loss with respect to ``hidden_states()``, shape (T, B, H).
             through_time: Whether the gradient also flows from each step into the states of the step before it;
                 otherwise every stored state is a constant.
-            in_parallel: Unused: there is nothing to share.
         """
         if through_time:
             outputs, _ = self._layer(torch.cat(self._inputs), self._states[0])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -15,15 +18,21 @@ from stable_baselines3.common.vec_env import VecEnv, VecMonitor
 from de_gym.controllers import RecurrentController, load
 from de_gym.problems.budgets import default_max_evaluations
 
+from .blocks import BlockedVecEnv, Blocks
 from .config import TrainConfig
 from .export import import_controller
+from .measuring import measuring_functions
 from .policies import UnitBoxLstmPolicy
 from .reinforce import RecurrentREINFORCE
 from .stacking import StackedVecEnv
 from .task_sets import TaskSet, held_out_sets, training_sets, validation_sets
-from .threading_env import use_threads
 from .tracking import import_tracker
 from .vec_env import GymnasiumVecEnv, WholeEpisodeVecEnv
+from .workers import Functions, Worker
+
+# Below so many individuals and generations, starting processes takes longer than what they are for.
+_WORTH_PROCESSES = 10_000_000
+_COUNTS = "updates", "episodes_per_function", "row_blocks", "cell_size", "checkpoint_every", "epochs", "minibatches"
 
 
 def env_settings(config: TrainConfig, part: TaskSet | None = None) -> dict[str, Any]:
@@ -65,8 +74,22 @@ def _budget(config: TrainConfig) -> int | None:
 
 def make_training_env(config: TrainConfig) -> VecEnv:
     """Return M x L runs in lockstep: every function L times, those of one dimension from one initial population."""
-    parts = [_make_part(config, part) for part in training_sets(config)]
-    return VecMonitor(parts[0] if len(parts) == 1 else StackedVecEnv(parts))
+    blocks = [VecMonitor(_make_block(config, number)) for number in range(num_row_blocks(config))]
+    return blocks[0] if len(blocks) == 1 else BlockedVecEnv(blocks)
+
+
+def num_row_blocks(config: TrainConfig) -> int:
+    """Return into how many blocks an update is divided: no more than there are functions."""
+    most = max(len(part.functions) for part in training_sets(config))
+    return min(config.row_blocks, most) if config.agent == "reinforce" else 1
+
+
+def _make_block(config: TrainConfig, number: int) -> VecEnv:
+    """Return the runs of a block; functions are dealt in turn, since neighbours often cost about the same."""
+    sets, num_blocks = training_sets(config), num_row_blocks(config)
+    own = [part._replace(functions=part.functions[number::num_blocks]) for part in sets]
+    parts = {place: _make_part(config, part) for place, part in enumerate(own) if part.functions}
+    return parts[0] if len(sets) == 1 else StackedVecEnv(list(parts.values()), list(parts))
 
 
 def _make_part(config: TrainConfig, part: TaskSet) -> VecEnv:
@@ -81,7 +104,6 @@ def _make_part(config: TrainConfig, part: TaskSet) -> VecEnv:
         shared_start=True,
         **env_settings(config, part),
     )
-    use_threads(vector_env, num_cores(config))
     return bridge(vector_env)
 
 
@@ -150,7 +172,6 @@ def _make_untrained_agent(config: TrainConfig, env: VecEnv) -> OnPolicyAlgorithm
         log_prob_of=config.log_prob_of,
         max_grad_norm=config.max_grad_norm,
         collapse_patience=config.collapse_patience,
-        cores=num_cores(config),
         policy_kwargs=policy_kwargs,
         seed=config.seed,
     )
@@ -168,7 +189,7 @@ def _part_size(config: TrainConfig) -> int:
 
 def check_config(config: TrainConfig) -> None:
     """Raise a ``ValueError`` for the first setting that cannot work; environment and policy check their own."""
-    for name in ("updates", "episodes_per_function", "cell_size", "checkpoint_every", "epochs", "minibatches"):
+    for name in _COUNTS:
         if getattr(config, name) < 1:
             raise ValueError(f"`{name}` must be at least 1, got {getattr(config, name)}.")
     if config.track is not None:
@@ -215,3 +236,36 @@ def set_threads(config: TrainConfig) -> TrainConfig:
     threads = torch.get_num_threads() if config.threads is None else config.threads
     torch.set_num_threads(threads)
     return replace(config, threads=threads)
+
+
+@contextmanager
+def several_cores(agent: OnPolicyAlgorithm, config: TrainConfig) -> Iterator[list[Worker]]:
+    """Let other processes share an agent's updates, and yield them; they can share measurements, too."""
+    measured = [*training_sets(config), *held_out_sets(config)]
+    functions = sum(len(part.functions) for part in measured)
+    runs = config.updates * num_training_functions(config) * config.episodes_per_function
+    runs += functions * config.measure_runs
+    work = runs * episode_length(config) * config.population_size
+    num_workers = num_cores(config) - 1 if work >= _WORTH_PROCESSES else 0
+    num_of_blocks = min(num_workers, num_row_blocks(config) - 1)
+    make_measuring = partial(measuring_functions, {part.suite for part in measured} | {config.validation_problems})
+    workers = [Worker(partial(_make_functions, config, make_measuring)) for _ in range(num_of_blocks)]
+    workers += [Worker(make_measuring) for _ in range(num_workers - num_of_blocks)]
+    try:
+        if isinstance(agent, RecurrentREINFORCE):
+            agent.workers = workers[:num_of_blocks]
+        yield workers
+    finally:
+        if isinstance(agent, RecurrentREINFORCE):
+            agent.workers = ()
+        for worker in workers:
+            worker.close()
+
+
+def _make_functions(config: TrainConfig, make_measuring: Callable[[], Functions]) -> Functions:
+    """Return what a worker can do; its blocks are those of an agent of its own."""
+    set_threads(config)
+    env = make_training_env(config)
+    agent = make_agent(replace(config, init=None), env)  # its weights come with every update
+    assert isinstance(agent, RecurrentREINFORCE)
+    return {"compute": Blocks(env, agent.policy).compute, **make_measuring()}

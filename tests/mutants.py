@@ -228,9 +228,9 @@ SILENT = (
         "test_registry.py::test_unknown_names_list_the_choices_and_the_closest",
     ),
     (
-        "../agents/reinforce.py",
-        "seed_update(env, self.seed, self._n_updates)",
-        "seed_update(env, self.seed, 0)",
+        "../agents/blocks.py",
+        "seed_update(self.env, root_seed, update, self._number)",
+        "seed_update(self.env, root_seed, 0, self._number)",
         "test_train.py::test_all_updates_train_on_episodes_of_their_own",
     ),
     (

@@ -378,7 +378,7 @@ def trained(*arguments: str) -> dict[str, Any]:
 
 
 def trained_cases() -> Iterator[tuple[str, Callable[[], dict[str, Any]]]]:
-    yield "reinforce", partial(trained, "--num-knots", "3")
+    yield "reinforce", partial(trained, "--num-knots", "3", "--row-blocks", "1")
     yield "recurrent-ppo", partial(trained, "--agent", "recurrent-ppo", "--num-knots", "3")
     yield "script-10d", partial(trained, "--preset", "script-10d")
 

@@ -206,16 +206,16 @@ def test_tensorboard_has_settings_and_a_curve_of_every_function(make_target_env,
     assert "_hparams_/session_start_info" in accumulator.summary_metadata
 
 
-@pytest.mark.parametrize(("make_agent", "module"), [(make_reinforce, "reinforce"), (make_ppo, "callbacks")])
+@pytest.mark.parametrize(("make_agent", "module"), [(make_reinforce, "blocks"), (make_ppo, "callbacks")])
 def test_every_update_has_the_seeds_of_its_own_number(make_target_env, tmp_path, monkeypatch, make_agent, module):
     from agents import seeding
 
     numbers, seeds = [], []
 
-    def recorded(env, root_seed, update):
+    def recorded(env, root_seed, update, block=0):
         numbers.append((root_seed, update))
         monkeypatch.setattr(env, "seed", seeds.append, raising=False)
-        seeding.seed_update(env, root_seed, update)
+        seeding.seed_update(env, root_seed, update, block)
 
     monkeypatch.setattr(f"agents.{module}.seed_update", recorded)
     run(make_agent(make_target_env()), tmp_path, 3)

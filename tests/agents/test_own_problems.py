@@ -76,7 +76,7 @@ def test_the_command_line_takes_own_problems_and_dimensions(module):
 
 
 def test_runs_of_several_dimensions_are_those_of_each_dimension_alone():
-    config = replace(TINY, functions=(1, 2), dimensions=(5, 10))
+    config = replace(TINY, functions=(1, 2), dimensions=(5, 10), row_blocks=1)
     env = make_training_env(config)
     assert isinstance(env.unwrapped, StackedVecEnv)
     assert env.num_envs == 8
@@ -85,7 +85,7 @@ def test_runs_of_several_dimensions_are_those_of_each_dimension_alone():
     assert [(info["part"], info["function"]) for info in env.unwrapped.reset_infos] == [
         (part, function) for part in (0, 1) for function in (1, 1, 2, 2)
     ]
-    alone = make_training_env(replace(TINY, functions=(1, 2), dimension=10))
+    alone = make_training_env(replace(TINY, functions=(1, 2), dimension=10, row_blocks=1))
     alone.seed(3 + 4)
     np.testing.assert_array_equal(alone.reset(), observations[4:])
     actions = np.random.default_rng(0).random((8, 16), dtype=np.float32)

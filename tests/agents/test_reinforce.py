@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -8,7 +10,6 @@ from stable_baselines3.common.vec_env import VecEnvWrapper
 from torch import nn
 
 from agents import PAPER_RECIPE, CollapseError, GymnasiumVecEnv, RecurrentREINFORCE, UnitBoxLstmPolicy
-from agents.reinforce import Rollout
 
 
 def make_agent(env, **arguments):
@@ -43,6 +44,11 @@ def collect(agent):
     return agent._rollout
 
 
+def block(agent):
+    """Return what an agent has rolled out, but for rewards."""
+    return agent._blocks.all[0]
+
+
 def test_a_known_best_action_is_found_in_seconds(make_target_env, best_action):
     agent = make_agent(
         make_target_env(16), learning_rate=0.02, returns="to_go", baseline="function", max_grad_norm=None
@@ -63,7 +69,7 @@ def test_the_gradient_equals_finite_differences_of_the_objective(make_target_env
     observations = torch.as_tensor(np.stack(env.observations[:-1])).double()
     rewards, ended = np.stack(env.rewards).astype(np.float64), np.cumsum(np.stack(env.dones), axis=0)
     active = np.concatenate([np.ones((1, 3)), ended[:-1] == 0])
-    actions = rollout.actions.double()
+    actions = block(agent).actions.double()
     policy = agent.policy.double()
     # The tape holds single precision; the reference is evaluated in double on the same weights.
     reference_rewards = rewards * active
@@ -97,7 +103,7 @@ def test_the_gradient_equals_finite_differences_of_the_objective(make_target_env
                 grad[index] = (values[0] - values[1]) / 2e-6
             expected[name] = grad
     policy.float()
-    value = agent.accumulate_gradient(rollout)
+    value = agent.set_gradient(rollout)
     assert value == pytest.approx(loss_in_double(policy, loss), rel=1e-4)
     for name, grad in expected.items():
         actual = dict(policy.named_parameters())[name].grad.double()
@@ -115,19 +121,14 @@ def test_steps_after_the_end_of_an_episode_change_nothing(make_target_env):
     agent = make_agent(make_target_env(4, lengths=(2, 5)), returns="to_go", baseline="function")
     rollout = collect(agent)
     assert not rollout.active.all()
-    agent.accumulate_gradient(rollout)
+    agent.set_gradient(rollout)
     first = [None if p.grad is None else p.grad.clone() for p in agent.policy.parameters()]
     agent.policy.zero_grad()
     agent._n_updates = 0
     again = collect(agent)
-    spoiled = Rollout(
-        again.tape,
-        torch.where(torch.as_tensor(again.active)[..., None], again.actions, torch.full_like(again.actions, 0.9)),
-        np.where(again.active, again.rewards, 1e3),
-        again.active,
-        again.groups,
-    )
-    agent.accumulate_gradient(spoiled)
+    actions = block(agent).actions
+    block(agent).actions = torch.where(torch.as_tensor(again.active)[..., None], actions, torch.full_like(actions, 0.9))
+    agent.set_gradient(replace(again, rewards=np.where(again.active, again.rewards, 1e3)))
     for before, parameter in zip(first, agent.policy.parameters(), strict=True):
         if before is not None:
             torch.testing.assert_close(parameter.grad, before, rtol=0, atol=0)
@@ -136,8 +137,8 @@ def test_steps_after_the_end_of_an_episode_change_nothing(make_target_env):
 def test_rollout_steps_equal_prediction_by_the_policy(make_target_env):
     env = Recorder(make_target_env(3))
     agent = make_agent(env)
-    rollout = collect(agent)
-    hidden = rollout.tape.hidden_states()
+    collect(agent)
+    hidden = block(agent).tape.hidden_states()
     means = agent.policy.action_distribution(hidden.flatten(0, 1)).mode().view(5, 3, 4).detach().numpy()
     state, starts = None, np.ones(3, dtype=bool)
     for step in range(5):
@@ -161,11 +162,12 @@ def test_density_at_the_clipped_value_is_an_option(make_target_env):
     for agent in agents:
         rollout = collect(agent)
         weights = np.cumsum(rollout.rewards[::-1], axis=0)[-1]
-        used = rollout.actions if agent.log_prob_of == "sample" else rollout.actions.clamp(0.0, 1.0)
-        hidden = rollout.tape.hidden_states().flatten(0, 1)
+        actions = block(agent).actions
+        used = actions if agent.log_prob_of == "sample" else actions.clamp(0.0, 1.0)
+        hidden = block(agent).tape.hidden_states().flatten(0, 1)
         log_probs = agent.policy.action_distribution(hidden).log_prob(used.flatten(0, 1)).detach().numpy()
         expected = -(log_probs.reshape(5, 4).sum(axis=0) * weights).sum() / 4
-        losses.append(agent.accumulate_gradient(rollout))
+        losses.append(agent.set_gradient(rollout))
         assert losses[-1] == pytest.approx(expected, rel=1e-5)
     assert losses[0] != pytest.approx(losses[1], rel=1e-3)
 

@@ -111,6 +111,15 @@ def test_what_is_no_configuration_is_refused(text, tmp_path):
         load_run_config(tmp_path)
 
 
+def test_updates_of_earlier_versions_were_not_divided(tmp_path):
+    values = asdict(replace(TINY, row_blocks=2))
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    assert load_run_config(tmp_path).row_blocks == 2
+    del values["row_blocks"]
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    assert load_run_config(tmp_path).row_blocks == 1
+
+
 def test_whole_numbers_are_numbers(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(asdict(TINY) | {"gamma": 1, "pbest": 0.5}))
     assert load_run_config(tmp_path) == replace(TINY, gamma=1, pbest=0.5)

@@ -49,6 +49,7 @@ def test_the_baseline_knows_the_function_of_every_run():
     _, callback = agent._setup_learn(1)
     agent.collect_rollouts(agent.env, callback, agent.rollout_buffer, 1)
     np.testing.assert_array_equal(agent._rollout.groups, [0, 0, 1, 1])
+    assert len(agent._blocks.all) == 2
 
 
 @pytest.mark.parametrize("preset", PRESETS)
@@ -67,6 +68,7 @@ def test_presets_say_what_the_table_of_decisions_says(preset):
         assert episode_length(config) == 1999  # and the initial population: 100,000 evaluations
         return
     assert (config.max_generations, config.max_evaluations, config.reward) == (50, None, "relative")
+    assert config.row_blocks == 1
     if preset.startswith("paper"):
         assert (config.returns, config.baseline, config.gamma) == ("to_go", "standardised", 1.0)
         assert (config.mean, config.std, config.initial_std) == ("sigmoid", "constant", 0.5)
@@ -82,10 +84,10 @@ def test_every_setting_of_the_environment_comes_from_the_configuration():
     config = replace(TINY, **NOT_DEFAULT)
     expected = NOT_DEFAULT | {"population_size": 8, "max_generations": 4}
     assert env_settings(config) == expected
-    vector_env = make_training_env(config).unwrapped.vector_env.unwrapped
-    settings = vector_env.process.settings
-    for name in ("pbest", "bound_repair", "num_bins", "history_window", "histogram", "reward", "population_size"):
-        assert getattr(settings, name) == expected[name], name
+    for block in make_training_env(config).unwrapped.parts:
+        settings = block.unwrapped.vector_env.unwrapped.process.settings
+        for name in ("pbest", "bound_repair", "num_bins", "history_window", "histogram", "reward", "population_size"):
+            assert getattr(settings, name) == expected[name], name
 
 
 def test_an_episode_ends_with_the_budget_or_the_generation_limit():
@@ -138,6 +140,7 @@ def test_initial_weights_depend_on_the_seed_alone(agent):
         ({"test_functions": (21, 99)}, "No function 99 in this suite"),
         ({"seeds": (1, 2, 1)}, r"`seeds` must differ and need `measure_runs`, got \(1, 2, 1\) and 3"),
         ({"seeds": (1, 2), "measure_runs": 0}, r"`seeds` must differ and need `measure_runs`, got \(1, 2\) and 0"),
+        ({"row_blocks": 0}, "`row_blocks` must be at least 1, got 0"),
         ({"functions": ()}, "`functions` must name at least one training function"),
     ],
 )
