@@ -18,7 +18,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 
 from de_gym.arrays import Float32Array, FloatArray, RunArray
-from de_gym.checks import listed, shown, whole
+from de_gym.checks import listed, numbers, shown, whole
 from de_gym.envs.features import FEATURES
 from de_gym.envs.rewards import REWARDS
 from de_gym.envs.run_views import RunView, RunViews, observe_by_compiled, view_run
@@ -54,12 +54,11 @@ class Observation:
         if not callable(self.function):
             raise TypeError(f"An observation must be computed by a callable, got {type(self.function).__name__}.")
         object.__setattr__(self, "size", whole("size", self.size, 1))
-        try:
-            is_range = float(self.low) < float(self.high)
-        except (TypeError, ValueError):
-            is_range = False
-        if not is_range:
+        low, high = numbers("low", self.low), numbers("high", self.high)
+        if low.ndim or high.ndim or not low < high:
             raise ValueError(f"`low` must be a number below `high`, got {shown(self.low)} and {shown(self.high)}.")
+        object.__setattr__(self, "low", float(low))
+        object.__setattr__(self, "high", float(high))
 
     @property
     def name(self) -> str:

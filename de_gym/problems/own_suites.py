@@ -19,7 +19,7 @@ from de_gym.registry import unknown_name_message
 
 # What ``register_suite`` made, by name.
 REGISTERED: dict[str, tuple[Problem, ...]] = {}
-_NAME = re.compile(r"[A-Za-z_][\w-]*")
+_NAME = re.compile(r"[A-Za-z_][\w-]{0,79}")
 _TAKEN = "cec2013", "cec2017", "random"
 
 
@@ -61,8 +61,11 @@ def register_suite(name: str, problems: Iterable[Problem]) -> str:
     >>> register_suite("bowls", bowls)
     'bowls'
     """
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in _TAKEN:
-        raise ValueError(f"`name` must be a word other than {', '.join(_TAKEN)}, got {shown(name)}.")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name.lower() in _TAKEN:
+        raise ValueError(
+            f"`name` must be a word of at most 80 letters other than {', '.join(_TAKEN)}, got {shown(name)}."
+        )
+    name = _registered_name(name) or str(name)
     REGISTERED[name] = _checked_problems(name, problems)
     return name
 
@@ -75,7 +78,7 @@ def own_suite(name: str, dimension: int, functions: Iterable[int] | None = None)
         dimension: Number of coordinates; problems of other dimensions are left out.
         functions: Positions of the wanted problems in the collection; all of that dimension by default.
     """
-    dimension = whole("dimension", dimension, 1)
+    name, dimension = _registered_name(name) or name, whole("dimension", dimension, 1)
     fitting = {
         position: problem for position, problem in enumerate(find_problems(name)) if problem.dimension == dimension
     }
@@ -97,7 +100,7 @@ def is_own(name: object) -> bool:
     """Return whether a suite's name is one of the user's own."""
     if not isinstance(name, str):
         return False
-    return name in REGISTERED or (is_attribute(name) and name.partition(":")[0] not in _TAKEN)
+    return _registered_name(name) is not None or (is_attribute(name) and name.partition(":")[0] not in _TAKEN)
 
 
 def own_dimensions(name: str) -> tuple[int, ...]:
@@ -107,9 +110,8 @@ def own_dimensions(name: str) -> tuple[int, ...]:
 
 def find_problems(name: str) -> tuple[Problem, ...]:
     """Return the user's collection of this name."""
-    if name in REGISTERED:
-        return REGISTERED[name]
-    return _imported_problems(name)
+    registered = _registered_name(name)
+    return _imported_problems(name) if registered is None else REGISTERED[registered]
 
 
 def own_suite_identity(name: str) -> dict[str, object]:
@@ -122,6 +124,11 @@ def own_suite_identity(name: str) -> dict[str, object]:
     file = getattr(module, "__file__", None)
     checksum = None if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
     return {"problems": problems, "source_sha256": checksum}
+
+
+def _registered_name(name: str) -> str | None:
+    """Return the registered name that is meant, in any case."""
+    return next((known for known in REGISTERED if known.lower() == name.lower()), None)
 
 
 @cache

@@ -390,6 +390,8 @@ def minimize_call(rng: np.random.Generator, **arguments: Any) -> None:
     """Minimise in this process."""
     if is_number(workers := arguments.get("workers", 1)) and not -2.0 < float(workers) < 2.0:
         arguments["workers"] = -5  # a pool of processes per case would take hours
+    if is_number(budget := arguments.get("max_evaluations", 1)) and float(budget) > 1e5:
+        arguments["maxiter"] = arguments.get("maxiter") or 3  # nothing else may end it
     minimizing(rng, **arguments)
 
 

@@ -302,6 +302,8 @@ def test_registering_what_is_none_is_refused():
         de_gym.register_observation("mine", 3)
     with pytest.raises(ValueError, match="`low` must be a number below `high`"):
         de_gym.register_observation("mine", diversity, low=1, high=1)
+    with pytest.raises(TypeError, match="`high` must consist of real numbers, got '2'"):
+        de_gym.register_observation("mine", diversity, low=1, high="2")
     with pytest.raises(ValueError, match="`size` must be at least 1"):
         de_gym.register_observation("mine", diversity, size=0)
     with pytest.raises(TypeError, match="must be a string"):

@@ -51,6 +51,16 @@ def test_a_module_of_the_users_is_a_suite_with_positions_for_numbers(module):
     assert make_suite(f"{module}:MIXED", 5).numbers == (1,)
 
 
+def test_registered_names_are_found_in_any_case():
+    problems = [bowl(2)]
+    assert register_suite("Bowls", problems) == register_suite("BOWLS", problems) == "Bowls"
+    suite = make_suite("bowls", 2)
+    assert (suite.name, list(suite)) == ("Bowls", problems)
+    for name in ("CEC2017", "Random", "a" * 81):
+        with pytest.raises(ValueError, match="`name` must be a word of at most 80 letters other than cec2013"):
+            register_suite(name, problems)
+
+
 def test_a_suite_object_is_taken_as_it_is(module):
     suite = make_suite(f"{module}:SUITE", 4)
     assert list(suite) == list(make_suite("random:5", 4, [7, 9]))
