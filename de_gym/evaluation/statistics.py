@@ -331,10 +331,10 @@ def accuracy_and_speed_scores(convergence: Sequence[FloatArray]) -> tuple[FloatA
 def z_scores(
     summary: Summary, num_runs: int, printed_mean: ArrayLike, printed_std: ArrayLike, printed_runs: int = 51
 ) -> FloatArray:
-    """Return how many standard errors each of our means lies above a printed one.
+    """Return how many standard errors each of our means lies above the nearest one that is printed so.
 
-    A difference within the rounding of the three printed digits counts as 0; two different means without any
-    spread are infinitely far apart.
+    Printed are three digits: a difference within their rounding counts as 0, and a larger one from its edge. Two
+    different means without any spread are infinitely far apart.
 
     Args:
         summary: Our mean and standard deviation per problem, shape (P,).
@@ -346,12 +346,11 @@ def z_scores(
     other_mean = np.asarray(printed_mean, dtype=np.float64)
     other_std = np.asarray(printed_std, dtype=np.float64)
     difference = summary.mean - other_mean
+    # A printed number is not exactly representable, which must not decide a case on the very edge of its rounding.
+    beyond = np.abs(difference) - half_unit(other_mean) * (1.0 + 1e-9)
     standard_error = np.sqrt(summary.std**2 / num_runs + other_std**2 / printed_runs)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = difference / standard_error
-    # A printed number is not exactly representable, which must not decide a case on the very edge of its rounding.
-    within_rounding = np.abs(difference) <= half_unit(other_mean) * (1.0 + 1e-9)
-    scores: FloatArray = np.where(within_rounding, 0.0, ratio)
+        scores: FloatArray = np.where(beyond > 0.0, np.sign(difference) * beyond / standard_error, 0.0)
     return scores
 
 

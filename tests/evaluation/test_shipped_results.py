@@ -33,12 +33,12 @@ def z_scores(errors, means, stds, num_digits):
     scores = []
     for row, mean, std in zip(errors, means, stds, strict=True):
         last_digit = 10.0 ** (math.floor(math.log10(mean)) - num_digits + 1) if mean > 0.0 else 1e-8
+        # From the nearest mean that would have been printed so.
         difference = row.mean() - mean
-        if abs(difference) <= 0.5 * last_digit:
-            scores.append(0.0)
-            continue
+        beyond = max(abs(difference) - 0.5 * last_digit, 0.0)
         standard_error = math.sqrt((row.var() + std**2) / len(row))
-        scores.append(difference / standard_error if standard_error > 0.0 else math.copysign(math.inf, difference))
+        size = beyond / standard_error if standard_error > 0.0 else (math.inf if beyond else 0.0)
+        scores.append(math.copysign(size, difference))
     return np.array(scores)
 
 
@@ -60,7 +60,7 @@ def num_fitting(results, dimension, column):
 
 def test_z_is_zero_within_the_printed_digits_and_counts_standard_errors_beyond():
     errors = np.array([[1.0, 3.0], [1.233, 1.235]])
-    assert z_scores(errors, [1.0, 1.23], [0.0, 1.0], 3) == pytest.approx([1.0 / math.sqrt(0.5), 0.0])
+    assert z_scores(errors, [1.0, 1.23], [0.0, 1.0], 3) == pytest.approx([0.995 / math.sqrt(0.5), 0.0])
     assert z_scores(np.ones((1, 2)), [2.0], [0.0], 3) == -math.inf
 
 

@@ -244,9 +244,15 @@ def test_accuracy_and_speed_share_out_a_point_for_every_pair_of_runs():
 def test_z_score_is_the_difference_over_both_standard_errors():
     errors = np.array([[90.0, 110.0] * 25 + [100.0]])
     summary = summarize(errors)
-    expected = (100.0 - 95.0) / np.sqrt((summary.std[0] ** 2 + 20.0**2) / 51)
-    assert z_scores(summary, 51, [95.0], [20.0])[0] == pytest.approx(expected)
-    assert z_scores(summary, 51, [105.0], [20.0])[0] == pytest.approx(-expected)
+    standard_error = np.sqrt((summary.std[0] ** 2 + 20.0**2) / 51)
+    # 95.0 stands for what lies between 94.95 and 95.05, and 105 for what lies between 104.5 and 105.5.
+    assert z_scores(summary, 51, [95.0], [20.0])[0] == pytest.approx((100.0 - 95.05) / standard_error)
+    assert z_scores(summary, 51, [105.0], [20.0])[0] == pytest.approx((100.0 - 104.5) / standard_error)
+
+
+def test_z_score_does_not_jump_at_the_edge_of_the_rounding():
+    summary = summarize([[2.3549, 2.3551], [2.3550, 2.3552]])
+    assert np.abs(z_scores(summary, 51, [2.35, 2.35], [0.01, 0.01])).max() < 0.1
 
 
 def test_z_score_is_zero_within_the_rounding_of_three_printed_digits():
