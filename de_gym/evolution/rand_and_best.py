@@ -56,7 +56,8 @@ class RandAndBest(Shell):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "repair", known_name("repair", self.repair, REPAIRS))
+        if self.repair not in (*REPAIRS,):
+            object.__setattr__(self, "repair", known_name("repair", self.repair, REPAIRS))
 
     @cached_property
     def smallest_size(self) -> int:

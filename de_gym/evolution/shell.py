@@ -136,7 +136,7 @@ class Shell(ABC):
     strictly: bool = False
 
     def __post_init__(self) -> None:
-        if self.archive_rule not in ARCHIVE_RULES:
+        if self.archive_rule not in (*ARCHIVE_RULES,):
             object.__setattr__(self, "archive_rule", known_name("archive rule", self.archive_rule, ARCHIVE_RULES))
 
     @property

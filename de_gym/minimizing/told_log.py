@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tokenize
 import zipfile
 import zlib
 from array import array
@@ -25,7 +26,7 @@ _ARRAYS = {"events": "i8", "tickets": "i8", "values": "f8", "violations": "f8", 
 # Everything that numpy, zipfile, zlib and json raise for bytes that are not what they should be.
 _READ_ERRORS = (
     ValueError, LookupError, TypeError, AttributeError, EOFError, OSError, RuntimeError, ArithmeticError, MemoryError,
-    zipfile.BadZipFile, zlib.error,
+    zipfile.BadZipFile, zlib.error, tokenize.TokenError,  # the last by numpy, where the bracket of a shape is gone
 )  # fmt: skip
 
 

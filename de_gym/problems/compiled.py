@@ -28,6 +28,6 @@ class ProgramEvaluator:
 
 def as_kernel_array(array: FloatArray, name: str = "points") -> FloatArray:
     """Return ``array`` as the one kind of array that kernels are compiled for; others, read-only too, are copied."""
-    if type(array) is not np.ndarray or array.dtype is not FLOAT64 or not array.flags.carray:
-        return np.array(numbers(name, array), order="C")
-    return array
+    if type(array) is np.ndarray and array.dtype is FLOAT64:
+        return array if array.flags.carray else np.array(array, order="C")
+    return np.array(numbers(name, array), order="C")

@@ -313,8 +313,14 @@ def settings(rng: np.random.Generator, **arguments: Any) -> None:
     assert np.isfinite(result.errors).all(), f"{field} = {value!r} gives an error that is not finite"
 
 
+def _is_far(limit: Any) -> bool:
+    return limit is None or is_whole(100_000, 2**62)(limit) is not False
+
+
 def running(rng: np.random.Generator, **arguments: Any) -> None:
     """Run an optimiser."""
+    if all(_is_far(arguments.get(name)) for name in ("max_evaluations", "max_generations")):
+        arguments["max_generations"] = 2  # nothing else may end it
     run(make_optimizer("jade"), BOWL, **arguments)
 
 

@@ -6,6 +6,7 @@ import heapq
 import json
 import threading
 import time
+import zipfile
 
 import numpy as np
 import pytest
@@ -112,6 +113,18 @@ def test_file_keeps_a_drawn_seed_and_is_no_pickle(tmp_path):
     with np.load(tmp_path / "run.npz", allow_pickle=False) as stored:
         assert all(stored[name].dtype.kind in "iuf" for name in stored.files)
     assert_same(run_to_the_end(one), run_to_the_end(Optimizer.load(tmp_path / "run.npz")))
+
+
+def test_a_file_in_which_the_bracket_of_a_shape_is_gone_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    Optimizer(BOX, method="jade", max_evaluations=300, seed=0).save(path)
+    with zipfile.ZipFile(path) as whole:
+        contents = {name: whole.read(name) for name in whole.namelist()}
+    with zipfile.ZipFile(path, "w") as damaged:
+        for name, content in contents.items():
+            damaged.writestr(name, content.replace(b"), }", b" , }"))
+    with pytest.raises(ValueError, match=r"no file that `Optimizer.save` wrote, or is damaged"):
+        Optimizer.load(path)
 
 
 def test_files_that_are_none_of_ours(tmp_path):
