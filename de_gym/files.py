@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+if sys.platform != "win32":
+    import fcntl
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 """What an ``OSError`` has as ``errno`` where there is no space left."""
@@ -34,6 +38,24 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def updating(path: Path) -> Iterator[None]:
+    """Let one process at a time read a file and replace it, where the system can see to that (not under Windows).
+
+    Others that ask for a file of the same folder wait; the end of a process, however it comes, lets the next one in.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if sys.platform == "win32":
+        yield
+        return
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def create_folder(path: Path, files: Mapping[str, bytes]) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from de_gym.files import create_folder, remove_abandoned, replacing
+from de_gym.files import create_folder, remove_abandoned, replacing, updating
 
 
 def test_a_file_appears_whole_and_with_the_user_s_mode(tmp_path):
@@ -78,3 +81,25 @@ def test_what_killed_writers_left_is_removed_but_not_what_is_being_written(tmp_p
     assert sorted(os.listdir(tmp_path)) == [".folder.1.part", ".other.2.part"]
     remove_abandoned(tmp_path)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks of folders")
+def test_nobody_s_entry_is_lost_where_several_update_a_file(tmp_path):
+    path = tmp_path / "entries"
+    path.write_text("")
+
+    def add(entry: int) -> None:
+        with updating(path):
+            before = path.read_text()
+            time.sleep(0.005)
+            path.write_text(f"{before}{entry} ")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(20)))
+    assert sorted(map(int, path.read_text().split())) == list(range(20))
+
+
+def test_an_error_while_updating_is_raised_and_lets_others_in(tmp_path):
+    for _ in range(2):
+        with pytest.raises(ImportError, match="mine"), updating(tmp_path / "new" / "file"):
+            raise ImportError("mine")

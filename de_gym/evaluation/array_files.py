@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -17,8 +18,19 @@ from de_gym.files import replacing
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.generic]]
 
-# Everything that numpy, zipfile and zlib raise for bytes that are not what they should be.
-_READ_ERRORS = (OSError, ValueError, EOFError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error, MemoryError)
+# Everything that numpy, zipfile and zlib raise for bytes that are not what they should be; numpy reads headers by the
+# tokenizer of Python.
+_READ_ERRORS = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    RuntimeError,
+    MemoryError,
+    zipfile.BadZipFile,
+    zlib.error,
+    tokenize.TokenError,
+)
 
 
 class DamagedFileError(Exception):

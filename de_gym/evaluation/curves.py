@@ -19,6 +19,7 @@ from de_gym.arrays import FloatArray, IntArray
 from de_gym.evaluation.array_files import DamagedFileError, read_arrays, write_arrays
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.statistics import runtime_distribution, runtimes
+from de_gym.files import updating
 
 TARGETS = np.logspace(2, -8, 51)
 """Errors whose first crossing makes the runtime distribution, from coarse to solved."""
@@ -87,10 +88,19 @@ def add_curves(
     protocol: Protocol, curves: Mapping[str, tuple[Curves, Mapping[str, object]]], folder: Path
 ) -> Path | None:
     """Put curves into the file of a protocol, in place of those of the same methods; None where there are none."""
-    path = curve_file(protocol, folder)
     if not curves:
         return None
-    known = read_curves(protocol, folder)
+    with updating(path := curve_file(protocol, folder)):
+        _merge_curves(path, protocol, read_curves(protocol, folder), curves)
+    return path
+
+
+def _merge_curves(
+    path: Path,
+    protocol: Protocol,
+    known: Mapping[str, tuple[Curves, Mapping[str, object]]],
+    curves: Mapping[str, tuple[Curves, Mapping[str, object]]],
+) -> None:
     grids = [kept.grid for kept, _ in (*known.values(), *curves.values())]
     if path.exists() and (not known or any(not np.array_equal(grid, grids[0]) for grid in grids)):
         raise ValueError(f"The file {str(path)!r} holds curves on another grid or on other functions.")
@@ -107,7 +117,6 @@ def add_curves(
         arrays[f"{name}/quartiles"] = kept.quartiles.astype(np.float32)
         arrays[f"{name}/shares"] = kept.shares.astype(np.float32)
     write_arrays(path, arrays, _LABEL + protocol.table, compress=True)
-    return path
 
 
 def _read(path: Path, protocol: Protocol) -> tuple[dict[str, NDArray[np.generic]], dict[str, Any]]:

@@ -26,6 +26,7 @@ from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.result_files import RESULTS
 from de_gym.evaluation.runner import Chunk, run_chunk
 from de_gym.evaluation.store import ChunkKey
+from de_gym.files import updating
 from de_gym.problems import make_suite
 
 HELD_OUT_FILE = RESULTS / "held-out.npz"
@@ -143,8 +144,10 @@ def main(config: HeldOutConfig) -> int:
     content = read_held_out(config.out)
     for case, method in tqdm(_missing(config, content), unit="cell"):
         errors = cell_errors(method, case.protocol(config.problems, config.runs), config.jobs)
-        content.keep(method, case, errors)
-        write_held_out(content, config.out)
+        with updating(config.out):
+            content = read_held_out(config.out)
+            content.keep(method, case, errors)
+            write_held_out(content, config.out)
     return 0
 
 

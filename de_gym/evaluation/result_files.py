@@ -17,6 +17,7 @@ import numpy as np
 from de_gym.arrays import FloatArray, IntArray
 from de_gym.evaluation.array_files import DamagedFileError, read_arrays, write_arrays
 from de_gym.evaluation.protocol import Protocol
+from de_gym.files import updating
 
 RESULTS, STUDIES = (Path(__file__).parent / name for name in ("results", "studies"))
 """The folders of result files: what comes with the package, and what only the repository has."""
@@ -80,7 +81,15 @@ def add_runs(protocol: Protocol, runs: Mapping[str, StoredRuns], folder: Path) -
     Results are never replaced by fewer runs or functions, nor mixed with those of other limits.
     """
     path = result_file(protocol, folder)
-    known = read_runs(protocol, folder)
+    with updating(path):
+        _write_runs(path, protocol, _merged(path, protocol, read_runs(protocol, folder), runs))
+    return path
+
+
+def _merged(
+    path: Path, protocol: Protocol, known: Mapping[str, StoredRuns], runs: Mapping[str, StoredRuns]
+) -> dict[str, StoredRuns]:
+    """Return what the file holds then, or say why it must not."""
     if path.exists() and not known:
         raise ValueError(f"The file {str(path)!r} holds results under other limits than {dict(protocol.limits)}.")
     for name, new in runs.items():
@@ -90,7 +99,10 @@ def add_runs(protocol: Protocol, runs: Mapping[str, StoredRuns], folder: Path) -
                 f"The file {str(path)!r} holds more of {name!r}: {old.errors.shape[1]} runs of {len(old.functions)} "
                 f"functions; they are not replaced by {new.errors.shape[1]} runs of {len(new.functions)}."
             )
-    merged = {**known, **runs}
+    return {**known, **runs}
+
+
+def _write_runs(path: Path, protocol: Protocol, merged: Mapping[str, StoredRuns]) -> None:
     metadata = {
         "format": _FORMAT,
         "limits": dict(protocol.limits),
@@ -108,4 +120,3 @@ def add_runs(protocol: Protocol, runs: Mapping[str, StoredRuns], folder: Path) -
     counts = {f"{name}/evaluations": method.evaluations for name, method in merged.items()}
     content = {**arrays, **counts, "metadata": np.array(json.dumps(metadata))}
     write_arrays(path, content, protocol.table, compress=True)
-    return path

@@ -19,6 +19,7 @@ from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.store import ChunkKey, ResultStore
 from de_gym.optimizers.records import RunResult
 from de_gym.problems import Problem, make_suite
+from de_gym.problems.budgets import ZERO_ERROR
 
 
 class Method(Interface):
@@ -151,7 +152,8 @@ def missing_chunks(store: ResultStore, method: str, function: int, chunk_size: i
 
 
 def _reached_is_zero(errors: FloatArray, target_error: float) -> FloatArray:
-    return np.where(errors < target_error, 0.0, errors)
+    # A value below the stated minimum is no solved run: the optimiser has warned, and the error stays negative.
+    return np.where((errors < target_error) & (errors > -ZERO_ERROR), 0.0, errors)
 
 
 def _progress_kept(store: ResultStore, done: int, wanted: int) -> str:

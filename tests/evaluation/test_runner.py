@@ -15,7 +15,7 @@ import pytest
 from de_gym.evaluation.backends import WorkerDiedError, run_tasks
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.results import load_results
-from de_gym.evaluation.runner import missing_chunks, run_methods
+from de_gym.evaluation.runner import _reached_is_zero, missing_chunks, run_methods
 from de_gym.evaluation.store import ResultStore
 
 PROTOCOL = Protocol("cec2017", 10, (1, 5), num_runs=5, max_evaluations=60)
@@ -125,6 +125,10 @@ def test_an_error_below_the_target_counts_as_zero(tmp_path):
     (method,) = _run(tmp_path, jobs=1, protocol=lenient)
     assert (method.errors == 0).all()
     assert (method.convergence.errors[..., -1] == 0).all()
+
+
+def test_an_error_below_a_mistaken_minimum_stays_negative():
+    np.testing.assert_array_equal(_reached_is_zero(np.array([1.0, 1e-9, -1e-12, -0.5]), 1e-8), [1.0, 0.0, 0.0, -0.5])
 
 
 def test_an_error_in_a_method_says_where_it_happened_and_keeps_the_rest(tmp_path):
