@@ -38,7 +38,7 @@ from de_gym.evaluation.score_tables import (
     study_table,
     title,
 )
-from de_gym.evaluation.seed_tables import residuals_table, seeds_table
+from de_gym.evaluation.seed_tables import residuals_table, seeds_sentence, seeds_table
 from de_gym.evaluation.table import to_markdown
 
 PAGES = (Path("README.md"), Path(".github/docs/results.md"), Path(".github/docs/controllers.md"))
@@ -102,6 +102,7 @@ SECTIONS: Mapping[str, Callable[[], str]] = {
     "insight": lambda: to_markdown(insight_table(read_insight())),
     "scores-10": lambda: _scores_section(10),
     "scores-30": lambda: _scores_section(30),
+    "five-seeds": lambda: seeds_sentence([PROTOCOLS[name] for name in SCORE_TABLES[10]]),
     "seeds": lambda: to_markdown(seeds_table([PROTOCOLS[name] for name in SCORE_TABLES[10]])),
     "cells-10": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec13-10d"])),
     "lde-50-generations": lambda: to_markdown(cases_table(PROTOCOLS["paper-cec13-10d-T"])),

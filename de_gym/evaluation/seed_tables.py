@@ -49,6 +49,13 @@ def seeds_table(protocols: Sequence[Protocol]) -> Table:
     return table(["training", "score on", "mean", "95 % interval", "each seed"], rows)
 
 
+def seeds_sentence(protocols: Sequence[Protocol]) -> str:
+    """Return the mean scores of the table of seeds and their intervals, in one sentence."""
+    rows = [[cell.text for cell in row] for row in seeds_table(protocols).rows]
+    parts = [f"{preset} with {where.split(', ')[2]} {mean} ({interval})" for preset, where, mean, interval, _ in rows]
+    return f"Scores of several training seeds on CEC'17, n = 10, among the paper's algorithms: {', '.join(parts)}."
+
+
 def residuals_table(ladders: Sequence[Ladder]) -> Table:
     """Return one row per residual controller: what it would score in the default's place, and its functions won.
 
