@@ -173,7 +173,9 @@ class LocalSearch:
 
     def _shifted(self) -> FloatArray:
         """Return D points, each a little away along one coordinate, inside the box."""
-        steps = np.maximum(_DIFFERENCE * (self._upper - self._lower), _DIFFERENCE_FAR_AWAY * np.abs(self.point))
+        widths = self._upper - self._lower
+        steps = np.maximum(_DIFFERENCE * widths, _DIFFERENCE_FAR_AWAY * np.abs(self.point))
+        steps = np.minimum(steps, 0.5 * widths)
         steps = np.where(self.point + steps > self._upper, -steps, steps)
         shifted: FloatArray = self.point + np.diag(steps)
         return shifted

@@ -76,6 +76,18 @@ def test_a_step_to_where_there_is_no_value_is_shortened():
     assert search.value < 1e-2
 
 
+@pytest.mark.parametrize("width", [1e-3, 1e-7, 1e-9, 1e-12])
+@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
+def test_no_point_leaves_a_narrow_box_far_from_zero(width, share):
+    lower = np.full(3, 1e6)
+    upper = lower + width
+    search, most = LocalSearch(lower + share * (upper - lower), 1.0, lower, upper), 200
+    while search.points is not None and most:
+        assert ((search.points >= lower) & (search.points <= upper)).all()
+        search.tell(np.array([float(np.sum((point - 1e6 - 0.3 * width) ** 2)) for point in search.points]))
+        most -= 1
+
+
 def test_a_plateau_ends_it_after_one_gradient():
     _, count = descend(lambda x: 1.0, np.zeros(4))
     assert count == 4
