@@ -40,11 +40,22 @@ def parse_training(arguments: Sequence[str], default: TrainConfig, description: 
     owned = {name: options(**_values(options, default)) for name, options in OWNERS.items()}
     start = _CommandLine(**_values(RunOptions, default), **owned)
     text = f"{description or ''}\n{_SHORT_FORM}"
-    parsed = tyro.cli(_CommandLine, default=start, args=with_owners(arguments), description=text)
+    given = with_owners(arguments)
+    parsed = tyro.cli(_CommandLine, default=start, args=given, description=text)
+    _refuse_options_of_another(parsed.agent, given)
     values = {name: getattr(parsed, name) for name in _values(RunOptions, default)}
     for name in OWNERS:
         values |= asdict(getattr(parsed, name))
     return TrainConfig(**values)
+
+
+def _refuse_options_of_another(agent: str, given: Sequence[str]) -> None:
+    """Raise a ``ValueError`` for an option that the chosen agent would not look at."""
+    other = "ppo" if agent == "reinforce" else "reinforce"
+    for argument in given:
+        owner, dot, option = argument.partition("=")[0].removeprefix("--").partition(".")
+        if argument.startswith("--") and dot and owner == other:
+            raise ValueError(f"`{option.replace('-', '_')}` is an option of {other}, got it with `agent` {agent!r}.")
 
 
 def with_owners(arguments: Sequence[str]) -> list[str]:

@@ -46,12 +46,14 @@ def test_a_preset_gives_the_defaults_and_every_field_can_be_overridden():
 
 
 def test_options_stand_with_their_owners_or_alone():
-    short = ["--reward", "initial_gap", "--cell_size=7", "--baseline", "none", "--functions", "1", "2", "--epochs", "3"]
+    short = ["--reward", "initial_gap", "--cell_size=7", "--baseline", "none", "--functions", "1", "2"]
+    short += ["--measure-runs", "3"]
     full = [
         "--env.reward", "initial_gap", "--policy.cell-size", "7", "--reinforce.baseline", "none",
-        "--env.functions", "1", "2", "--ppo.epochs", "3",
+        "--env.functions", "1", "2", "--measurement.measure-runs", "3",
     ]  # fmt: skip
-    expected = replace(TrainConfig(), reward="initial_gap", cell_size=7, baseline="none", functions=(1, 2), epochs=3)
+    changes = {"reward": "initial_gap", "cell_size": 7, "baseline": "none", "functions": (1, 2), "measure_runs": 3}
+    expected = replace(TrainConfig(), **changes)
     assert train.parse_config(short) == train.parse_config(full) == expected
 
 
@@ -83,6 +85,22 @@ def test_help_shows_options_by_owner_with_all_choices():
 def test_recurrent_ppo_has_the_presets_too():
     config = train.parse_config(["--agent", "recurrent-ppo", "--preset", "short", "--epochs", "2"])
     assert config == replace(PRESETS["short"], agent="recurrent-ppo", epochs=2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--agent", "recurrent-ppo", "--row-blocks", "4"],
+            "`row_blocks` is an option of reinforce, got it with `agent`",
+        ),
+        (["--agent", "recurrent-ppo", "--reinforce.returns=total"], "`returns` is an option of reinforce"),
+        (["--clip-range", "0.1"], "`clip_range` is an option of ppo, got it with `agent` 'reinforce'"),
+    ],
+)
+def test_options_of_another_agent_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        train.parse_config(arguments)
 
 
 def test_bad_settings_are_rejected_before_anything_is_made():
@@ -202,7 +220,8 @@ def test_all_updates_train_on_episodes_of_their_own(tmp_path, monkeypatch):
     monkeypatch.setattr(train, "make_training_env", recorded)
     for agent in ("reinforce", "recurrent-ppo"):
         seen.clear()
-        options = [*TINY, "--agent", agent, "--updates", "4", "--measure-runs", "0", "--row-blocks", "1"]
+        options = [*TINY, "--agent", agent, "--updates", "4", "--measure-runs", "0"]
+        options += ["--row-blocks", "1"] if agent == "reinforce" else []
         folder = train.train(train.parse_config([*options, "--output", str(tmp_path)]))
         assert len(seen) == 5  # the first reset is SB3's own
         assert len({seed for seed, _ in seen[1:]}) == len({errors for _, errors in seen[1:]}) == 4

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from de_gym.arrays import Float32Array, FloatArray, IntArray
-from de_gym.checks import shown
+from de_gym.checks import numbers, shown
 from de_gym.machine.compiling import compiled, shared
 from de_gym.tensor_files import TensorFile, check_tensor_file, read_tensor_file, write_tensor_file
 
@@ -94,8 +94,8 @@ class ResidualController:
     def __post_init__(self) -> None:
         """Reject arrays that do not fit together."""
         leading = len(self.weights), len(self.budgets) * len(self.dimensions)
-        if not self.descent_shares.size:
-            object.__setattr__(self, "descent_shares", np.zeros(leading))
+        shares = numbers("descent_shares", self.descent_shares)
+        object.__setattr__(self, "descent_shares", shares if shares.size else np.zeros(leading))
         expected = (*leading, len(self.controls), len(INPUTS)), (*leading, NUM_SIZE_WEIGHTS), leading
         shapes = self.weights.shape, self.size_weights.shape, self.descent_shares.shape
         if shapes != expected:

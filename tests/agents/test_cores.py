@@ -120,6 +120,17 @@ def test_blocks_draw_numbers_of_their_own_and_the_first_those_of_an_undivided_up
     assert functions == [1, 1, 1, 13, 13, 13, 11, 11, 11]
 
 
+def test_every_block_of_every_update_has_a_seed_of_its_own():
+    # Actions alone do not tell: means of different runs differ whatever the noise.
+    env = make_training_env(SMALL)
+    blocks, seeds = Blocks(env, make_agent(SMALL, env).policy).all, []
+    for update in range(2):
+        for block in blocks:
+            next(block.steps(3, update))
+            seeds.append(torch.initial_seed())
+    assert len(set(seeds)) == 2 * len(blocks) == 4
+
+
 def _started(block):
     next(block.steps(0, 0))
     return block.reset_infos
@@ -193,6 +204,23 @@ def test_gradients_of_blocks_add_up_to_that_of_all_runs():
             assert first is second is None
         else:
             np.testing.assert_allclose(first + second, grad, rtol=1e-4, atol=1e-6 * np.abs(grad).max())
+
+
+def test_the_update_takes_the_sum_of_all_blocks_each_with_the_weights_of_its_runs():
+    env = make_training_env(SMALL)
+    blocks = Blocks(env, make_agent(SMALL, env).policy)
+    length = len(list(blocks.steps(0, 0, ())))
+    weights = np.random.default_rng(0).normal(size=(length, env.num_envs))
+    loss, gradient = blocks.gradient(weights, False, True)
+    list(blocks.steps(0, 0, ()))  # the same episodes again: a gradient forgets them
+    first = env.parts[0].num_envs
+    parts = [
+        block.gradient(weights[:, rows], env.num_envs, False, True)
+        for block, rows in zip(blocks.all, (slice(0, first), slice(first, None)), strict=True)
+    ]
+    assert loss == sum(part for part, _ in parts)
+    for grad, one, other in zip(gradient, *(grads for _, grads in parts), strict=True):
+        np.testing.assert_array_equal(grad, None if one is None else one + other)
 
 
 def test_a_worker_that_is_killed_ends_the_training_in_one_sentence(tmp_path, monkeypatch):

@@ -153,6 +153,9 @@ def test_other_points_than_it_asked_for_end_a_descent():
 def test_populations_that_begin_anew_descend_again():
     problem, optimizer = make_suite("cec2013", 2)[1], AdaptiveDE(controller=make_controller(0.3))
     optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(1)], 3000)
+    # One that is still to come is not put off.
+    optimizer._descents.begin_anew(np.array([True]))
+    assert optimizer._descents.begins[0] == 2100
     optimizer._descents.is_due[:] = False
     optimizer._descents.begin_anew(np.array([True]))
     assert optimizer._descents.is_due[0]
@@ -168,3 +171,6 @@ def test_shares_are_interpolated_between_maps_and_kept_in_the_file():
     assert halfway == pytest.approx(0.2, rel=1e-4)
     with pytest.raises(ValueError, match=r"`descent_shares` must lie in \[0, 1\], got"):
         replace(controller, descent_shares=np.full((1, 2), 1.5))
+    with pytest.raises(TypeError, match="`descent_shares` must consist of real numbers, got 'most'"):
+        replace(controller, descent_shares="most")
+    assert replace(controller, descent_shares=[[0.5, 0.0]]).descent_shares.shape == (1, 2)
