@@ -24,7 +24,8 @@ from de_gym.controllers.residual import ResidualController, num_numbers
 from de_gym.envs.adaptive_process import FEATURE_NAMES
 from de_gym.evaluation import backends
 from de_gym.evaluation.statistics import COMPARED_DECIMALS
-from de_gym.optimizers.adaptive import CONTROL_NAMES, final_errors
+from de_gym.optimizers.adaptive import CONTROL_NAMES
+from de_gym.optimizers.whole_runs import final_errors
 from de_gym.problems import Problem, make_suite
 
 from .checked_json import read_checked_json, write_checked_json

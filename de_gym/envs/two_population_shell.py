@@ -105,10 +105,7 @@ class TwoPopulationShell:
 
     def best_positions(self, state: TwoPopulationState) -> FloatArray:
         """Return each run's best point, shape (R, D)."""
-        runs, shell_runs = np.arange(len(state.runs)), state.shell_runs
-        leading: FloatArray = state.positions[runs, TOP, state.rows[runs, TOP, 0]]
-        is_best = shell_runs["leading_fitness"] == shell_runs["best_fitness"]
-        return np.where(is_best[:, None], leading, state.former_best)
+        return two_population.best_positions(state.shell)
 
     def populations(self, state: TwoPopulationState) -> dict[str, FloatArray]:
         """Return the first run's best points found and newest successes."""

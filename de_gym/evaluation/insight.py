@@ -26,7 +26,7 @@ from de_gym.evaluation.held_out import Case
 from de_gym.evaluation.result_files import RESULTS
 from de_gym.evaluation.statistics import bootstrap_interval, superiority
 from de_gym.evaluation.table import Cell, Table, interval_text, table
-from de_gym.optimizers.adaptive import final_errors
+from de_gym.optimizers.whole_runs import final_errors
 from de_gym.problems import Problem, make_suite
 from de_gym.problems.random_suite import KINDS
 

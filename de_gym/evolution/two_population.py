@@ -29,6 +29,7 @@ from de_gym.evolution.residuals import CONTROLS, PARAMETERS, set_parameters
 from de_gym.machine.front_generations import Problems, advance_runs, breed_runs, observe_runs, select_runs
 from de_gym.machine.run_features import FEATURES, LARGEST_FEATURE
 from de_gym.machine.top_and_front import (
+    TOP,
     RunArray,
     Trials,
     TwoPopulations,
@@ -47,6 +48,7 @@ __all__ = [
     "TwoPopulations",
     "advance",
     "advance_by",
+    "best_positions",
     "breed",
     "draw_initial_points",
     "has_ended",
@@ -62,6 +64,14 @@ def has_ended(state: TwoPopulations) -> BoolArray:
     """Return whether each run has spent its budget or reached its target, shape (R,)."""
     starts = find_starts(state.runs, True)
     return np.equal(starts[1:], starts[:-1])
+
+
+def best_positions(state: TwoPopulations) -> FloatArray:
+    """Return each run's best point, shape (R, D)."""
+    runs = np.arange(len(state.runs))
+    leading: FloatArray = state.positions[runs, TOP, state.rows[runs, TOP, 0]]
+    is_best = state.runs["leading_fitness"] == state.runs["best_fitness"]
+    return np.where(is_best[:, None], leading, state.former_best)
 
 
 def breed(

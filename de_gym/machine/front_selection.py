@@ -156,7 +156,7 @@ def _end_generation(
 def _forget_experience(run: Run, places: RunPlaces) -> None:
     """Let the rule be what it is at the beginning of a run."""
     run.success_rate = run.recent_success_rate = run.lasting_success_rate = FIRST_SUCCESS_RATE
-    run.begins_anew, run.basis_evaluations = 0, -1
+    run.basis_evaluations = -1
     for way in range(NUM_WAYS):
         run.shares[way] = FIRST_SHARE
     for slot in range(MEMORY_SIZE):

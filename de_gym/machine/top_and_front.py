@@ -79,7 +79,7 @@ RUN = np.dtype(
         ("lasting_success_rate", "f8"),
         ("best_fitness", "f8"),
         ("leading_fitness", "f8"),  # of the populations there are: they may have begun anew
-        ("begins_anew", "i8"),  # whether the current generation are new points instead of trials
+        ("begins_anew", "i8"),  # whether the last trials are new points instead
         ("stagnation", "i8"),  # generations without a new leading value
         ("initial_diversity", "f8"),  # of front
         ("initial_spread", "f8"),  # of top, median minus best

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +19,9 @@ from de_gym.evolution.run_arrays import take_runs
 from de_gym.machine.compiling import compiled
 from de_gym.machine.front_generations import breed_runs, observe_runs, select_runs
 from de_gym.machine.run_features import FEATURES
-from de_gym.machine.streams import KeyArray
 from de_gym.machine.top_and_front import MAIN, MEMORY_SIZE, TOP, RunArray, find_starts, make_trials
 from de_gym.optimizers.base import GenerationParameters, Optimizer
 from de_gym.optimizers.local_search import Descents
-from de_gym.problems import Problem, ProblemBatch
-from de_gym.problems.budgets import ZERO_ERROR
 
 CONTROL_NAMES = tuple(control.name for control in two_population.CONTROLS)
 
@@ -71,9 +67,8 @@ class AdaptiveDE(Optimizer):
         else:
             residuals = self._chosen_at_start("size_residuals", -1.0, "Size residuals")
             self._runs["size"] = initial_sizes(self._dimension, budgets, residuals)
-        self._descents = Descents(
-            budgets, self._dimension, self._chosen_at_start("find_descent_shares", 0.0, "Descent shares")
-        )
+        shares = self._chosen_at_start("find_descent_shares", 0.0, "Descent shares")
+        self._descents = Descents(budgets, self._lower, self._upper, shares)
         self._state: two_population.TwoPopulations | None = None
         self._parameters = np.zeros(self.num_runs, PARAMETERS)
         self._residuals = np.zeros((self.num_runs, len(CONTROL_NAMES)))
@@ -90,7 +85,7 @@ class AdaptiveDE(Optimizer):
         return chosen if is_ours else check_actions(chosen, np.zeros(self.num_runs), lowest, title)
 
     def _ask(self, starts: IntArray) -> Trials:
-        if self._descents.under_way:
+        if self._descents.are_under_way:
             return self._descents.ask(starts)
         if self._state is None:
             points = np.empty((starts[-1], self._dimension))
@@ -127,7 +122,7 @@ class AdaptiveDE(Optimizer):
         self._residuals[begin] = residuals[begin]
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:
-        if self._descents.under_way:
+        if self._descents.are_under_way:
             self._descents.tell(trials, values)
         elif self._state is None:
             keys, budgets = draw_keys(self._rngs), self._runs["max_evaluations"].copy()
@@ -147,29 +142,20 @@ class AdaptiveDE(Optimizer):
             descents.begin_anew(anew)
         due = descents.is_due & (self._runs["evaluations"] >= descents.begins) & (state.runs["part"] == 0)
         for run in np.flatnonzero(due).tolist():
-            bounds = self._lower[run], self._upper[run]
-            descents.begin(run, self._best_position[run], float(self._runs["best_fitness"][run]), bounds)
+            descents.begin(run, self._best_position[run], float(self._runs["best_fitness"][run]))
 
     def _go_on(self, state: two_population.TwoPopulations) -> None:
         """Decide what each run asks for next; while some descend, the others wait."""
-        under_way = self._descents.under_way
-        for run, search in list(under_way.items()):
-            left = self._runs["max_evaluations"][run] - self._runs["evaluations"][run]
-            if search.points is None or len(search.points) > left:
-                # What was spent counts for the plan of sizes, too.
-                state.runs["evaluations"][run] = self._runs["evaluations"][run]
-                del under_way[run]
+        descents, runs = self._descents, self._runs
+        if descents.are_under_way:
+            ends = descents.end_where_over(runs["evaluations"])
+            # What was spent counts for the plan of sizes, too.
+            state.runs["evaluations"][ends] = runs["evaluations"][ends]
         # A run uses its budget to the last evaluation; one more is what it cannot pay for.
-        following = np.diff(find_starts(state.runs, True)).astype(np.int64)
-        self._runs["size"] = np.maximum(following, 1)
-        self._waits[:] = bool(under_way)
-        for run, search in under_way.items():
-            assert search.points is not None
-            self._runs["size"][run], self._waits[run] = len(search.points), False
-
-    def close(self) -> None:
-        """End what cannot be copied."""
-        self._descents.under_way.clear()
+        runs["size"] = np.maximum(np.diff(find_starts(state.runs, True)), 1)
+        self._waits[:] = descents.are_under_way & ~descents.is_under_way
+        if descents.are_under_way:
+            runs["size"] = np.where(descents.is_under_way, descents.num_points, runs["size"])
 
     def _keep(self, runs: IntArray) -> None:
         self._descents.keep(runs)
@@ -252,37 +238,3 @@ def initial_sizes(dimension: int, budgets: IntArray, residuals: FloatArray) -> I
         for budget, residual in zip(budgets, residuals, strict=True)
     ]
     return np.array(sizes, np.int64)
-
-
-def final_errors(
-    problems: Sequence[Problem], budgets: IntArray, keys: KeyArray, controller: ResidualController, owners: IntArray
-) -> FloatArray:
-    """Return the final errors (R,), 0 below 1e-8, of whole runs on compiled problems, as fast as they can be had.
-
-    Args:
-        problems: One per run, with a known minimum.
-        budgets: Evaluations of each run, shape (R,).
-        keys: What each run's random numbers follow from, shape (R,).
-        controller: One or several controllers.
-        owners: Which of them adjusts each run, shape (R,).
-    """
-    batch = ProblemBatch(problems)
-    sizes = initial_sizes(batch.dimension, budgets, controller.size_residuals(batch.dimension, budgets, owners))
-    points, starts = two_population.draw_initial_points(keys, sizes, batch.lower, batch.upper)
-    values, targets = batch.evaluate_ragged(points, starts), batch.optimum + ZERO_ERROR
-    bounds = batch.lower, batch.upper
-    state = two_population.start(keys, points, starts, values, budgets, *bounds, target_fitness=targets)
-    features = two_population.observe(state, *bounds)
-    errors, alive = np.empty(len(keys)), np.arange(len(keys))
-    while len(alive):
-        features = two_population.advance(state, batch, controller(features, owners[alive]))
-        ended = two_population.has_ended(state)
-        if ended.mean() > _DROPPED_SHARE:
-            errors[alive[ended]] = state.runs["best_fitness"][ended] - batch.optimum[ended]
-            kept = np.flatnonzero(~ended)
-            state, batch, features, alive = take_runs(state, kept), batch.take(kept), features[kept], alive[kept]
-    return np.where(errors < ZERO_ERROR, 0.0, errors)
-
-
-# Ended runs stay in the batch until they are so many: leaving them out copies all others.
-_DROPPED_SHARE = 0.2

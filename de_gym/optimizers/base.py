@@ -124,7 +124,7 @@ class Optimizer(ABC):
         if checked.shape != (len(trials.points),):
             raise ValueError(f"`values` must have shape {(len(trials.points),)}, got {checked.shape}.")
         self._asked = None
-        _note_values(self._runs, self._best_position, trials.points, trials.starts, checked)
+        note_values(self._runs, self._best_position, trials.points, trials.starts, checked)
         self._tell(trials, checked)
         sizes, spent = self._runs["size"], self._runs["evaluations"]
         self.has_ended = (sizes == 0) | (spent + sizes > self._runs["max_evaluations"])
@@ -301,7 +301,7 @@ def _count_points(runs: RunRecords, waits: BoolArray, starts: IntArray) -> None:
 
 
 @compiled
-def _note_values(
+def note_values(
     runs: RunRecords, best_position: FloatArray, points: FloatArray, starts: IntArray, values: FloatArray
 ) -> None:
     """Count the evaluations, turn NaN into +inf, and replace each run's best point where one is better or the first."""

@@ -1,4 +1,4 @@
-"""LocalSearch and Descents: the way down is found, in few evaluations, and runs do not disturb each other."""
+"""Descents: the way down is found, in few evaluations, and runs do not disturb each other."""
 
 from __future__ import annotations
 
@@ -13,22 +13,53 @@ from scipy.optimize import rosen
 from de_gym import make_suite
 from de_gym.controllers import ResidualController
 from de_gym.controllers.residual import num_numbers
+from de_gym.evolution.populations import Trials
+from de_gym.machine.descents import POINT
 from de_gym.optimizers import AdaptiveDE, AdaptiveDESettings, run
 from de_gym.optimizers.adaptive import CONTROL_NAMES, FEATURE_NAMES
-from de_gym.optimizers.local_search import LocalSearch
+from de_gym.optimizers.local_search import Descents
 
 Function = Callable[[np.ndarray], float]
 
 
-def descend(function: Function, start: np.ndarray, width: float = 5.0, most: int = 100_000) -> tuple[LocalSearch, int]:
-    """Return the search after its end, and how many points it asked for."""
-    bounds = np.full(len(start), -width), np.full(len(start), width)
-    search, count = LocalSearch(start, function(start), *bounds), 0
-    while search.points is not None and count < most:
+class Descent:
+    """The descent of one run.
+
+    Attributes:
+        points: What it wants evaluated next; None where it is over.
+        count: How many points it has been told of.
+    """
+
+    def __init__(self, point: np.ndarray, value: float, lower: np.ndarray, upper: np.ndarray) -> None:
+        self.descents, self.count = Descents(np.array([10**9]), lower[None], upper[None], np.ones(1)), 0
+        self.descents.begin(0, point, value)
+        self._ask()
+
+    @property
+    def value(self) -> float:
+        return float(self.descents._state.runs["value"][0])
+
+    @property
+    def point(self) -> np.ndarray:
+        return self.descents._state.vectors[0, POINT]
+
+    def tell(self, values: np.ndarray) -> None:
+        self.count += len(values)
+        self.descents.tell(self.trials, values)
+        self._ask()
+
+    def _ask(self) -> None:
+        self.trials: Trials = self.descents.ask(np.array([0, self.descents.num_points[0]]))
+        self.points = self.trials.points if len(self.trials.points) else None
+
+
+def descend(function: Function, start: np.ndarray, width: float = 5.0, most: int = 100_000) -> tuple[Descent, int]:
+    """Return the descent after its end, and how many points it asked for."""
+    search = Descent(start, function(start), np.full(len(start), -width), np.full(len(start), width))
+    while search.points is not None and search.count < most:
         assert (np.abs(search.points) <= width).all()
-        count += len(search.points)
         search.tell(np.array([function(point) for point in search.points]))
-    return search, count
+    return search, search.count
 
 
 def ellipsoid(x: np.ndarray) -> float:
@@ -65,7 +96,7 @@ def test_a_minimum_on_a_bound_is_found_and_the_bound_is_left_where_that_leads_do
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_values_that_are_no_numbers_end_it(value):
-    search = LocalSearch(np.zeros(3), 1.0, -np.ones(3), np.ones(3))
+    search = Descent(np.zeros(3), 1.0, -np.ones(3), np.ones(3))
     search.tell(np.array([0.5, value, 0.5]))
     assert search.points is None
     assert search.value == 1.0
@@ -81,7 +112,7 @@ def test_a_step_to_where_there_is_no_value_is_shortened():
 def test_no_point_leaves_a_narrow_box_far_from_zero(width, share):
     lower = np.full(3, 1e6)
     upper = lower + width
-    search, most = LocalSearch(lower + share * (upper - lower), 1.0, lower, upper), 200
+    search, most = Descent(lower + share * (upper - lower), 1.0, lower, upper), 200
     while search.points is not None and most:
         assert ((search.points >= lower) & (search.points <= upper)).all()
         search.tell(np.array([float(np.sum((point - 1e6 - 0.3 * width) ** 2)) for point in search.points]))
@@ -110,7 +141,7 @@ def test_a_descent_begins_late_and_ends_before_the_run_does():
     optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(1)], 3000)
     while not optimizer.has_ended[0]:
         points = optimizer.ask().points
-        if optimizer._descents.under_way:
+        if optimizer._descents.are_under_way:
             lonely.append(int(optimizer.evaluations[0]))
         optimizer.tell(problem.evaluate(points))
     assert 0.7 * 3000 <= lonely[0] < 0.75 * 3000
@@ -138,28 +169,29 @@ def test_runs_with_descents_do_not_depend_on_who_shares_their_batch(function):
         np.testing.assert_array_equal(alone.best_positions[0], together.best_positions[number])
 
 
-def test_other_points_than_it_asked_for_end_a_descent():
+@pytest.mark.parametrize("coordinate", [0, 1])
+def test_other_points_than_it_asked_for_end_a_descent(coordinate):
     problem, optimizer = make_suite("cec2017", 10)[4], AdaptiveDE(controller=make_controller(0.5))
     optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(1)], 2000)
-    while not optimizer._descents.under_way:
+    while not optimizer._descents.are_under_way:
         optimizer.tell(problem.evaluate(optimizer.ask().points))
     trials = optimizer.ask()
-    trials.points[0] += 1.0
+    trials.points[0, coordinate] += 1.0
     optimizer.tell(problem.evaluate(trials.points))
-    assert not optimizer._descents.under_way
+    assert not optimizer._descents.are_under_way
     assert not optimizer.has_ended[0]
 
 
 def test_populations_that_begin_anew_descend_again():
-    problem, optimizer = make_suite("cec2013", 2)[1], AdaptiveDE(controller=make_controller(0.3))
-    optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(1)], 3000)
+    bounds, both = (-np.ones((2, 3)), np.ones((2, 3))), np.array([True, True])
+    descents = Descents(np.array([3000, 3000]), *bounds, np.full(2, 0.3))
     # One that is still to come is not put off.
-    optimizer._descents.begin_anew(np.array([True]))
-    assert optimizer._descents.begins[0] == 2100
-    optimizer._descents.is_due[:] = False
-    optimizer._descents.begin_anew(np.array([True]))
-    assert optimizer._descents.is_due[0]
-    assert optimizer._descents.begins[0] == 2700
+    descents.begin_anew(both)
+    assert descents.begins.tolist() == [2100, 2100]
+    descents.is_due[:] = False
+    descents.begin_anew(np.array([True, False]))
+    assert descents.is_due.tolist() == [True, False]
+    assert descents.begins.tolist() == [2700, 2100]
 
 
 def test_shares_are_interpolated_between_maps_and_kept_in_the_file():
@@ -174,3 +206,28 @@ def test_shares_are_interpolated_between_maps_and_kept_in_the_file():
     with pytest.raises(TypeError, match="`descent_shares` must consist of real numbers, got 'most'"):
         replace(controller, descent_shares="most")
     assert replace(controller, descent_shares=[[0.5, 0.0]]).descent_shares.shape == (1, 2)
+
+
+def test_descents_of_one_batch_go_the_ways_that_they_go_alone():
+    rng, num_runs, dimension = np.random.default_rng(1), 5, 11
+    starts = rng.uniform(-2.0, 2.0, (num_runs, dimension))
+    bounds = np.full((num_runs, dimension), -5.0), np.full((num_runs, dimension), 5.0)
+    together = Descents(np.full(num_runs, 10**6), *bounds, np.ones(num_runs))
+    for run_number in (0, 2, 3):
+        together.begin(run_number, starts[run_number], rosen(starts[run_number]))
+    assert together.num_points.tolist() == [dimension, 0, dimension, dimension, 0]
+    # Those that are left go on as if nobody had been there.
+    for step in range(40):
+        if step == 20:
+            together.keep(np.array([3, 1, 0]))
+        trials = together.ask(np.append(0, np.cumsum(together.num_points)))
+        together.tell(trials, np.array([rosen(point) for point in trials.points]))
+    for place, run_number in ((0, 3), (2, 0)):
+        alone, _ = descend(rosen, starts[run_number])
+        lonely = Descent(
+            starts[run_number], rosen(starts[run_number]), np.full(dimension, -5.0), np.full(dimension, 5.0)
+        )
+        for _ in range(40):
+            lonely.tell(np.array([rosen(point) for point in lonely.points]))
+        np.testing.assert_array_equal(together._state.vectors[place, POINT], lonely.point)
+        assert lonely.value > alone.value
