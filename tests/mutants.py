@@ -162,30 +162,6 @@ SILENT = (
         "optimizers/test_adaptive.py::test_first_sizes_of_an_own_rule_are_checked",
     ),
     (
-        "machine/descents.py",
-        "own * (step[i] * step[j]) - crossed / product",
-        "own * (step[i] * step[j]) + crossed / product",
-        "optimizers/test_local_search.py::test_it_knows_that_a_steps_curvature_is_that_of_the_change_of_gradients",
-    ),
-    (
-        "machine/descents.py",
-        "home.point[j] <= home.low[j] and home.slopes[j] > 0.0",
-        "home.point[j] <= home.low[j] and home.slopes[j] < 0.0",
-        "optimizers/test_local_search.py::test_a_minimum_on_a_bound_is_found_and_the_bound_is_left_where_that_leads_down",
-    ),
-    (
-        "machine/descents.py",
-        "return at - step if at + step > home.high[j] else at + step",
-        "return at + step",
-        "optimizers/test_local_search.py::test_a_minimum_on_a_bound_is_found_and_the_bound_is_left_where_that_leads_down",
-    ),
-    (
-        "machine/descents.py",
-        "num_others -= neighbour != home.point[place]",
-        "num_others = 0",
-        "optimizers/test_local_search.py::test_other_points_than_it_asked_for_end_a_descent[1]",
-    ),
-    (
         "optimizers/local_search.py",
         "self.begins = np.where(again,",
         "self.begins = np.where(~runs,",
@@ -442,6 +418,30 @@ KERNELS = (
         "+ 0.3 * residual[0]",
         "- 0.3 * residual[0]",
         "evolution/test_two_population.py::TestRule::test_residuals_do_what_the_table_says",
+    ),
+    Mutant(
+        "machine/descents.py",
+        "own * (step[i] * step[j]) - crossed / product",
+        "own * (step[i] * step[j]) + crossed / product",
+        "optimizers/test_local_search.py::test_it_knows_that_a_steps_curvature_is_that_of_the_change_of_gradients",
+    ),
+    Mutant(
+        "machine/descents.py",
+        "home.point[j] <= home.low[j] and home.slopes[j] > 0.0",
+        "home.point[j] <= home.low[j] and home.slopes[j] < 0.0",
+        "optimizers/test_local_search.py::test_a_minimum_on_a_bound_is_found_and_the_bound_is_left_where_that_leads_down",
+    ),
+    Mutant(
+        "machine/descents.py",
+        "return at - step if at + step > home.high[j] else at + step",
+        "return at + step",
+        "optimizers/test_local_search.py::test_a_minimum_on_a_bound_is_found_and_the_bound_is_left_where_that_leads_down",
+    ),
+    Mutant(
+        "machine/descents.py",
+        "num_others -= neighbour != home.point[place]",
+        "num_others = 0",
+        "optimizers/test_local_search.py::test_other_points_than_it_asked_for_end_a_descent[1]",
     ),
     Mutant(
         "machine/replacement.py",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -32,7 +32,9 @@ def content_sentence(content: HeldOutErrors, reference: str = DEFAULT) -> str:
     return f"{counts} problems for each n of {dimensions}; a cell holds the n for which both methods were run."
 
 
-def table_by_dimension(content: HeldOutErrors, reference: str = DEFAULT) -> Table:
+def table_by_dimension(
+    content: HeldOutErrors, reference: str = DEFAULT, label: Callable[[str], str] = method_label
+) -> Table:
     """Return one row per number of coordinates and method."""
     budgets = _budgets(content, reference)
     rows = []
@@ -41,7 +43,7 @@ def table_by_dimension(content: HeldOutErrors, reference: str = DEFAULT) -> Tabl
             columns = [[case for case in cases if case.dimension == dimension] for cases in budgets.values()]
             cells = [_cell(content, reference, name, cases) for cases in columns]
             if any(cell.text for cell in cells):
-                rows.append([Cell(str(dimension)), Cell(method_label(name)), *cells])
+                rows.append([Cell(str(dimension)), Cell(label(name)), *cells])
     header = ["n", "against", *(f"{budget:,} n" for budget in budgets)]
     return table(header, rows, "rl" + "r" * len(budgets))
 

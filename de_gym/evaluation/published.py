@@ -38,7 +38,13 @@ from de_gym.evaluation.score_tables import (
     study_table,
     title,
 )
-from de_gym.evaluation.seed_tables import residuals_table, seeds_sentence, seeds_table
+from de_gym.evaluation.seed_tables import (
+    SEEDS_HELD_OUT,
+    held_out_residuals_table,
+    residuals_table,
+    seeds_sentence,
+    seeds_table,
+)
 from de_gym.evaluation.table import to_markdown
 
 PAGES = (Path("README.md"), Path(".github/docs/results.md"), Path(".github/docs/controllers.md"))
@@ -88,6 +94,10 @@ def _held_out() -> str:
     return f"{to_markdown(pooled_table(content))}\n\n{content_sentence(content)}"
 
 
+def _held_out_residuals() -> str:
+    return to_markdown(held_out_residuals_table(read_held_out(), read_held_out(SEEDS_HELD_OUT)))
+
+
 def _places() -> str:
     """Return the places of the default, and how often it is better than the algorithm whose rules it adjusts."""
     return to_markdown(places_table(stored_ladders(), DEFAULT, "l-srtde"))
@@ -96,6 +106,7 @@ def _places() -> str:
 SECTIONS: Mapping[str, Callable[[], str]] = {
     "held-out": _held_out,
     "held-out-by-dimension": lambda: to_markdown(table_by_dimension(read_held_out())),
+    "held-out-residuals": _held_out_residuals,
     "places": _places,
     "ladder": lambda: to_markdown(ladder_table(stored_ladders())),
     "residuals": lambda: to_markdown(residuals_table(stored_ladders())),

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from de_gym.controllers import DEFAULT
+from de_gym.evaluation.held_out import HeldOutErrors
+from de_gym.evaluation.held_out_tables import table_by_dimension
 from de_gym.evaluation.ladder import Ladder, duel, ladder_methods
 from de_gym.evaluation.protocol import Protocol
 from de_gym.evaluation.result_files import STUDIES
@@ -18,6 +20,9 @@ from de_gym.evaluation.table import Cell, Table, table
 
 SEEDS = STUDIES / "seeds"
 """Where the errors of these controllers are."""
+
+SEEDS_HELD_OUT = SEEDS / "held-out.npz"
+"""Those on held-out problems."""
 
 ANCHOR = "l-srtde"
 """The algorithm whose rules residual controllers adjust: what they are when all residuals are zero."""
@@ -54,6 +59,12 @@ def seeds_sentence(protocols: Sequence[Protocol]) -> str:
     rows = [[cell.text for cell in row] for row in seeds_table(protocols).rows]
     parts = [f"{preset} with {where.split(', ')[2]} {mean} ({interval})" for preset, where, mean, interval, _ in rows]
     return f"Scores of several training seeds on CEC'17, n = 10, among the paper's algorithms: {', '.join(parts)}."
+
+
+def held_out_residuals_table(default: HeldOutErrors, others: HeldOutErrors) -> Table:
+    """Return how often the default ends better than residual controllers of another seed, or those that control it."""
+    errors = {DEFAULT: default.errors.get(DEFAULT, {}), **others.errors}
+    return table_by_dimension(HeldOutErrors(errors), label=lambda name: RESIDUALS.get(name, name))
 
 
 def residuals_table(ladders: Sequence[Ladder]) -> Table:

@@ -11,6 +11,7 @@ from de_gym.evaluation import held_out
 from de_gym.evaluation.held_out import Case, HeldOutConfig, HeldOutErrors, read_held_out, write_held_out
 from de_gym.evaluation.held_out_tables import content_sentence, pooled_table, table_by_dimension, won_shares
 from de_gym.evaluation.methods import make_methods
+from de_gym.evaluation.seed_tables import held_out_residuals_table
 from de_gym.evaluation.table import to_markdown
 
 CASES = Case(2, 50), Case(5, 50), Case(5, 200)
@@ -43,6 +44,12 @@ def test_cells_pool_coordinates_and_a_missing_one_is_empty(content):
     rows = to_markdown(table_by_dimension(content)).splitlines()[2:]
     assert rows == ["| 2 | jSO | **1.00** (1.00\u20111.00) |  |", "| 5 | jSO | 0.25 (0.00\u20110.50) |  |"]
     assert content_sentence(content).startswith("2 problems for each n of 2, 5;")
+
+
+def test_the_default_is_compared_with_its_controls(content):
+    seeds = HeldOutErrors({"evolution-strategy-seed2": content.errors["jso"]})
+    rows = to_markdown(held_out_residuals_table(content, seeds)).splitlines()[2:]
+    assert rows == ["| 2 | seed 2 | **1.00** (1.00\u20111.00) |  |", "| 5 | seed 2 | 0.25 (0.00\u20110.50) |  |"]
 
 
 def test_a_file_comes_back_as_it_was(content, tmp_path):
