@@ -12,7 +12,7 @@ resumed by telling them to a fresh strategy: no object is stored that would have
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -52,6 +52,7 @@ class Stage:
         largest_budget: Of the longest; the logarithm is uniform in between.
         num_problems: Problems of a generation.
         cec2013_share: Probability that a problem is one of CEC'13, where that has the dimension; else it is random.
+        descent_share: Last share of every run's budget, in which a local search may begin; it is no part of the search.
     """
 
     num_generations: int = 50
@@ -60,6 +61,7 @@ class Stage:
     largest_budget: float = 2000.0
     num_problems: int = 60
     cec2013_share: float = 0.2
+    descent_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -256,7 +258,7 @@ class EvolutionStrategy:
 
     def controller(self) -> ResidualController:
         """Return the controller of ``mean``."""
-        return _as_controller(self.mean[None])
+        return self._as_controller(self.mean[None])
 
     def predict(
         self, observation: Float32Array, state: None = None, episode_start: object = None, deterministic: bool = True
@@ -271,7 +273,7 @@ class EvolutionStrategy:
             candidates = np.array(self._strategy.ask())
             tasks = draw_tasks(self.stage, self.seed, self.num_generations)
             complete = np.concatenate([self._complete(candidates), np.zeros((1, len(self._initial)))])
-            errors = run_tasks(tasks, _as_controller(complete), self.backend, self.workers)
+            errors = run_tasks(tasks, self._as_controller(complete), self.backend, self.workers)
             scores = win_shares(errors)[:-1].mean(axis=1)
             self.anchor_scores.append(float(np.mean([win_shares(errors[[p, -1]])[0] for p in range(len(candidates))])))
             self._tell(candidates, scores.tolist())
@@ -329,6 +331,8 @@ class EvolutionStrategy:
         }
         return cma.CMAEvolutionStrategy(self._initial[self._free], self.step_size, options)
 
-
-def _as_controller(vectors: FloatArray) -> ResidualController:
-    return ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vectors)
+    def _as_controller(self, vectors: FloatArray) -> ResidualController:
+        """Return controllers of the numbers (P, ...)."""
+        controller = ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vectors)
+        shares = np.full(controller.descent_shares.shape, self.stage.descent_share)
+        return replace(controller, descent_shares=shares)

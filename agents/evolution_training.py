@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -40,7 +40,6 @@ class Regime:
         start: Where the search for other weights begins, by control and input; zeros where nothing is said.
         scales: First step of a control's weights, as a factor; 1 where nothing is said.
         unused: Controls that are left alone.
-        descent_share: Share of the budget in which a local search may begin. It is no part of the search.
     """
 
     budget: float
@@ -51,7 +50,6 @@ class Regime:
     start: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
     unused: tuple[str, ...] = ()
-    descent_share: float = 0.0
 
     def initial(self) -> FloatArray:
         """Return the numbers of the controller that the search begins with."""
@@ -109,44 +107,40 @@ _LONG_SCALES = {
 _ONLY_WITH_FEW = ("in_place_probability",)
 _NOT_IN_TINY_RUNS = (*_ONLY_WITH_FEW, "restart_probability")
 
-# On validation problems a local search in the last part of a run pays the more the shorter the run. With 1000 n
-# evaluations and few coordinates it gains nothing on average; there it is for smooth valleys, in which populations are
-# slow, and of which a few times as many gradients as there are coordinates reach the end.
-_LARGE_DESCENT_SHARE, _SMALL_DESCENT_SHARE = 0.3, 0.12
+# On validation problems a local search at the end of a run pays the more, and from the earlier on, the shorter the
+# run. With 1000 n evaluations and few coordinates it gains nothing on average; there it is for smooth valleys, in which
+# populations are slow, and of which a few times as many gradients as there are coordinates reach the end.
+_TINY_DESCENT_SHARE, _LARGE_DESCENT_SHARE, _SMALL_DESCENT_SHARE = 0.4, 0.3, 0.12
 
 # Long runs with many coordinates are what training costs most, so these have fewer candidates and problems.
 REGIMES = {
     "tiny-few": Regime(
         -1.9,
         _FEW,
-        Stage(32, _SOME_COORDINATES, 50.0, 300.0, num_problems=240),
+        Stage(32, _SOME_COORDINATES, 50.0, 300.0, num_problems=240, descent_share=_TINY_DESCENT_SHARE),
         unused=_NOT_IN_TINY_RUNS,
-        descent_share=_LARGE_DESCENT_SHARE,
     ),
     "tiny-many": Regime(
         -1.9,
         _MANY,
-        Stage(24, _MANY_COORDINATES, 50.0, 300.0, num_problems=160),
+        Stage(24, _MANY_COORDINATES, 50.0, 300.0, num_problems=160, descent_share=_LARGE_DESCENT_SHARE),
         unused=_NOT_IN_TINY_RUNS,
-        descent_share=_LARGE_DESCENT_SHARE,
     ),
     "short-few": Regime(
         -1.0,
         _FEW,
-        Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144),
+        Stage(24, _SOME_COORDINATES, 500.0, 2000.0, num_problems=144, descent_share=_SMALL_DESCENT_SHARE),
         start=_RESTARTING_START,
         scales=_LONG_SCALES,
         unused=_ONLY_WITH_FEW,
-        descent_share=_SMALL_DESCENT_SHARE,
     ),
     "short-many": Regime(
         -1.0,
         _MANY,
-        Stage(9, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60),
+        Stage(9, _MANY_COORDINATES, 500.0, 2000.0, num_problems=60, descent_share=_LARGE_DESCENT_SHARE),
         start=_RESTARTING_START,
         scales=_LONG_SCALES,
         unused=_ONLY_WITH_FEW,
-        descent_share=_LARGE_DESCENT_SHARE,
     ),
     "long-few": Regime(
         0.0,
@@ -210,14 +204,9 @@ def train_residual_controller(config: EvolutionConfig) -> Path:
             "evaluations": sum(strategy.num_evaluations for strategy in parts.values()),
         }
         places = [(REGIMES[name].budget, REGIMES[name].dimension) for name in parts]
-        maps = dict(zip(places, (_map(name, strategy) for name, strategy in parts.items()), strict=True))
+        maps = dict(zip(places, (strategy.controller() for strategy in parts.values()), strict=True))
         save_residual_controller(ResidualController.joined(maps, info), folder / CONTROLLER_FILE)
     return folder
-
-
-def _map(name: str, strategy: EvolutionStrategy) -> ResidualController:
-    """Return the controller of one map."""
-    return replace(strategy.controller(), descent_shares=np.full((1, 1), REGIMES[name].descent_share))
 
 
 def _checked_maps(chosen: Sequence[str] | None) -> list[str]:

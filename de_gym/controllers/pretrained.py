@@ -18,7 +18,7 @@ from de_gym.tensor_files import read_tensor_file
 # sha256 of each file in weights/, by name without suffix; a file that is not listed here is not shipped.
 CHECKSUMS: Mapping[str, str] = MappingProxyType(
     {
-        "adaptive": "c992880da4973de377eeeab1ea84d03da0add5dc34119c3b4119581391c5a13d",
+        "adaptive": "d41201ebac22d8e127f21705e4f638cf2cd245284aaf40806424d05085d778d6",
         "long-10d": "a290014a8e2f89f9ff313840eb24988bd28c4a03a8d8ed744944634673c4e4f3",
         "paper-128-cells": "6fde9984994dd0c568c8efd640ef5c54b739e4e0627661e5b80c13afdc232b47",
         "paper-50-cells": "9180ee00981167e44c241750833af3a5c08c159008ac568232e242f6f07bc864",

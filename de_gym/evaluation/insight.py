@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
@@ -93,9 +93,11 @@ def ablated(controller: ResidualController) -> ResidualController:
 
 
 def _with_weights(controller: ResidualController, weights: FloatArray) -> ResidualController:
-    sizes = np.repeat(controller.size_weights, len(weights) // len(controller.weights), axis=0)
-    names, grid = (controller.features, controller.controls), (controller.budgets, controller.dimensions)
-    return ResidualController(*names, weights, sizes, *grid)
+    num_copies = len(weights) // len(controller.weights)
+    sizes, shares = (
+        np.repeat(array, num_copies, axis=0) for array in (controller.size_weights, controller.descent_shares)
+    )
+    return replace(controller, weights=weights, size_weights=sizes, descent_shares=shares)
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,9 @@ class _Noting:
 
     def size_residuals(self, dimension: int, budgets: IntArray, owners: IntArray) -> FloatArray:
         return self.controller.size_residuals(dimension, budgets, owners)
+
+    def find_descent_shares(self, dimension: int, budgets: IntArray, owners: IntArray) -> FloatArray:
+        return self.controller.find_descent_shares(dimension, budgets, owners)
 
     def __call__(self, observations: Float32Array, owners: IntArray) -> FloatArray:
         residuals = self.controller(observations, owners)

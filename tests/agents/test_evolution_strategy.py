@@ -255,3 +255,11 @@ def test_a_node_of_a_cluster_that_dies_in_the_middle_changes_nothing():
 
 def test_rounding_errors_win_nothing():
     np.testing.assert_array_equal(win_shares(np.array([[200.0], [200.0 - 3e-14], [201.0]])), [[0.75], [0.75], [0.0]])
+
+
+def test_a_training_knows_the_local_search_of_its_runs():
+    stages = [replace(SMALL, descent_share=share) for share in (0.0, 0.5)]
+    controllers = [EvolutionStrategy(stage, num_candidates=4).controller() for stage in stages]
+    assert [controller.descent_shares.tolist() for controller in controllers] == [[[0.0]], [[0.5]]]
+    scores = [EvolutionStrategy(stage, num_candidates=4, seed=1).learn(1).scores for stage in stages]
+    assert scores[0] != scores[1]

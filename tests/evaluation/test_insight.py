@@ -34,6 +34,8 @@ def controller():
 
 def test_each_variant_lacks_one_control_or_one_input(controller):
     variants = ablated(controller).weights
+    # The local search is no control: all have it.
+    assert (ablated(controller).descent_shares == controller.descent_shares).all()
     num_controls = len(controller.controls)
     assert len(variants) == 1 + num_controls + len(INPUTS) - 1
     np.testing.assert_array_equal(variants[0], controller.weights[0])
