@@ -162,6 +162,18 @@ SILENT = (
         "optimizers/test_adaptive.py::test_first_sizes_of_an_own_rule_are_checked",
     ),
     (
+        "minimizing/ask_tell.py",
+        "takes_others = engine.takes_other_points and not engine.is_searching_locally",
+        "takes_others = engine.takes_other_points",
+        "minimizing/test_ask_tell.py::test_further_points_do_not_end_a_local_search",
+    ),
+    (
+        "minimizing/endings.py",
+        "if self._record.optimizer is not None and self._record.optimizer.is_searching_locally:",
+        "if False:",
+        "test_minimize.py::test_points_of_a_local_search_are_no_population_that_has_converged",
+    ),
+    (
         "optimizers/local_search.py",
         "self.begins = np.where(again,",
         "self.begins = np.where(~runs,",
@@ -436,6 +448,12 @@ KERNELS = (
         "return at - step if at + step > home.high[j] else at + step",
         "return at + step",
         "optimizers/test_local_search.py::test_a_minimum_on_a_bound_is_found_and_the_bound_is_left_where_that_leads_down",
+    ),
+    Mutant(
+        "machine/descents.py",
+        "if not descent.has_scale:\n        descent.has_scale = 1",
+        "if descent.num_values == 2:\n        descent.has_scale = 1",
+        "optimizers/test_local_search.py::test_the_unit_of_the_function_does_not_matter_even_where_it_first_bends_upwards",
     ),
     Mutant(
         "machine/descents.py",

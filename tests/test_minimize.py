@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,6 +12,7 @@ from scipy.optimize import Bounds, NonlinearConstraint, OptimizeResult
 
 from de_gym import minimize
 from de_gym.controllers import RandomController
+from de_gym.minimizing.endings import Endings, Limits
 from de_gym.optimizers import PAPER_METHODS
 
 BOX = [(-5.0, 3.0), (-1.0, 4.0), (-2.0, 2.0)]
@@ -284,3 +287,11 @@ def test_only_documented_exceptions_and_always_a_point_inside(low, width, budget
     assert result.nfev == len(values) <= budget
     expected = float(np.asarray(MISBEHAVIOURS[behaviour](result.x)).item())
     assert result.fun == (np.inf if np.isnan(expected) else expected)
+
+
+@pytest.mark.parametrize("is_local", [False, True])
+def test_points_of_a_local_search_are_no_population_that_has_converged(is_local):
+    optimizer, agreeing = SimpleNamespace(is_searching_locally=is_local), np.ones(5)
+    record = SimpleNamespace(optimizer=optimizer, merits=lambda: agreeing)
+    endings = Endings(record, Limits(relative_tolerance=0.01))
+    assert endings._has_converged(SimpleNamespace(values=agreeing)) is not is_local

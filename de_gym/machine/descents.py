@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from de_gym.machine.lanes import Pointer
 
 # What a descent waits for: nothing once it is over; the values around its point, at the end of a step, or at the place
-# along it where the step should have ended.
-OVER, AROUND, STEP, FARTHER = range(4)
+# along it, nearer or farther, where a parabola says that the step should have ended.
+OVER, AROUND, STEP, AGAIN = range(4)
 
 # Second index within ``vectors``: where it is, where its last step began, the slopes there, and the step.
 POINT, FORMER, SLOPES, DIRECTION = range(4)
@@ -32,14 +32,17 @@ NUM_VECTORS = 4
 # Of finite differences, in multiples of the box; and of coordinates, where the box is narrow and far from zero.
 _DIFFERENCE, _DIFFERENCE_FAR_AWAY = 2e-9, 1e-12
 
-# The first step, in multiples of the box.
-_FIRST_STEP = 0.01
+# In multiples of the box: steps whose scale nobody knows, and the longest of all.
+_FIRST_STEP, _LONGEST_STEP = 0.01, 1.0
 
-# What a step must gain of what the gradient promises; how often it is shortened where it does not, and between which
-# factors; from which difference on the place where it should have ended is looked at, too, at most so much farther.
+# What a step must gain of what the slopes promise, and how often it is shortened where it does not.
 _LEAST_SHARE, _MOST_TRIALS = 1e-4, 12
-_SHORTENED, _SHORTENED_LEAST = 0.1, 0.5
-_GOOD_ENOUGH_LOW, _GOOD_ENOUGH_HIGH, _FARTHEST = 0.8, 1.25, 4.0
+
+# By which factors a step that gains too little is made shorter, and one that gains enough is looked at again.
+_MOST_SHORTENED, _LEAST_SHORTENED, _MOST_STRETCHED = 0.1, 0.5, 4.0
+
+# Between these factors it is not worth another look.
+_GOOD_ENOUGH_FROM, _GOOD_ENOUGH_TO = 0.8, 1.25
 
 # The descent has ended when so many steps gain less than these shares of the value and of all that was gained.
 _LAST_STEPS, _LEAST_OF_VALUE, _LEAST_OF_GAIN = 4, 1e-12, 1e-16
@@ -48,7 +51,7 @@ _NUM_LAST_VALUES = _LAST_STEPS + 1
 # Curvature along a step that rounding errors may have made.
 _LEAST_CURVATURE = 1e-10
 
-# Sums are made of so many others, as numpy makes them.
+# Sums are made of so many others, which vector instructions make at once.
 _NUM_SUMS = 8
 
 # Vectors in the memory to work in.
@@ -66,6 +69,7 @@ DESCENT = np.dtype(
         ("num_values", "i8"),  # so far, the first one included
         ("num_trials", "i8"),  # lengths of this step that were tried
         ("length", "f8"),  # of the step, in multiples of the direction
+        ("has_scale", "i8"),  # whether a step has shown curvature, from which the metric has its scale
     ],
     align=True,
 )
@@ -77,7 +81,7 @@ class DescentState(NamedTuple):
     Attributes:
         runs: The numbers of each, dtype ``DESCENT``, shape (R,).
         vectors: Shape (R, NUM_VECTORS, D).
-        metric: What is known of the inverse of the second derivatives, shape (R, D, D).
+        metric: What is known of the inverse of the second derivatives, in widths of the box, shape (R, D, D).
     """
 
     runs: RunArray
@@ -105,7 +109,7 @@ def begin_descent(state: DescentState, run: int, point: FloatArray, value: float
     state.runs["last_values"][run, 0] = value
     state.runs["num_values"][run], state.runs["phase"][run] = 1, AROUND
     state.vectors[run, POINT] = point
-    state.metric[run] = np.diag(np.square(box.upper[run] - box.lower[run]))
+    state.metric[run] = np.eye(len(point))
 
 
 class Places(NamedTuple):
@@ -115,8 +119,8 @@ class Places(NamedTuple):
         dimension: Number of coordinates, D.
         point: Where it is, shape (D,).
         former: Where its last step began.
-        slopes: What is known of the slopes there.
-        direction: Of the step.
+        slopes: What is known of the slopes there, per width of the box.
+        direction: Of the step, in widths of the box.
         metric: Shape (D, D).
         low: Lower bounds.
         high: Upper bounds.
@@ -190,7 +194,7 @@ def tell_descents(state: DescentState, box: Box, points: FloatArray, starts: Int
 @inlined
 def _neighbour(home: Places, j: int) -> float:
     """Return coordinate ``j`` of the point beside the descent's own along it, inside the box."""
-    at, width = home.point[j], home.high[j] - home.low[j]
+    at, width = home.point[j], _width(home, j)
     step = smaller_of(larger_of(_DIFFERENCE * width, _DIFFERENCE_FAR_AWAY * abs(at)), 0.5 * width)
     return at - step if at + step > home.high[j] else at + step
 
@@ -198,8 +202,13 @@ def _neighbour(home: Places, j: int) -> float:
 @inlined
 def _target(descent: Descent, home: Places, j: int) -> float:
     """Return coordinate ``j`` of where the step leads."""
-    target = home.former[j] + descent.length * home.direction[j]
+    target = home.former[j] + descent.length * home.direction[j] * _width(home, j)
     return smaller_of(larger_of(target, home.low[j]), home.high[j])
+
+
+@inlined
+def _width(home: Places, j: int) -> float:
+    return home.high[j] - home.low[j]
 
 
 @shared
@@ -228,29 +237,35 @@ def _take_slopes(descent: Descent, home: Places, values: Pointer[float], room: P
     dimension, found = home.dimension, room
     descent.phase = OVER
     for j in range(dimension):
-        found[j] = (values[j] - descent.value) / (_neighbour(home, j) - home.point[j])
-        if found[j] - found[j] != 0.0:  # infinite, or NaN
+        found[j] = (values[j] - descent.value) / ((_neighbour(home, j) - home.point[j]) / _width(home, j))
+        if not _is_finite(found[j]):
             return
     if descent.num_values > 1:
         _learn_curvature(descent, home, found, moved(room, dimension))
     for j in range(dimension):
         home.former[j], home.slopes[j] = home.point[j], found[j]
     _choose_direction(home, room)
-    if not _product(home.slopes, home.direction, dimension, room) < 0.0:
+    product = _product(home.slopes, home.direction, dimension, room)
+    if not (product < 0.0 and _is_finite(product)):
         return
-    if descent.num_values == 1:
-        _shorten_first_step(home)
+    _limit_step(descent, home)
     descent.length, descent.num_trials, descent.phase = 1.0, 0, STEP
 
 
 @inlined
-def _shorten_first_step(home: Places) -> None:
-    """Make the direction as long as a first step may be, whose scale nobody knows."""
-    longest = 0.0
+def _is_finite(number: float) -> bool:
+    return number - number == 0.0
+
+
+@inlined
+def _limit_step(descent: Descent, home: Places) -> None:
+    """Shorten the direction where it leads out of the box anyway, or where nobody knows its scale."""
+    longest, limit = 0.0, _LONGEST_STEP if descent.has_scale else _FIRST_STEP
     for j in range(home.dimension):
-        longest = larger_of(longest, abs(home.direction[j]) / (home.high[j] - home.low[j]))
+        longest = larger_of(longest, abs(home.direction[j]))
     for j in range(home.dimension):
-        home.direction[j] *= _FIRST_STEP / longest
+        if longest > limit or not descent.has_scale:
+            home.direction[j] *= limit / longest
 
 
 @shared
@@ -273,22 +288,26 @@ def _choose_direction(home: Places, room: Pointer[float]) -> None:
 
 @shared
 def _learn_curvature(descent: Descent, home: Places, found: Pointer[float], room: Pointer[float]) -> None:
-    """Update the metric by a step that changed the slopes into those found; the first one sets its scale."""
+    """Update the metric by a step that changed the slopes into those found; the former slopes are overwritten.
+
+    The first step to show curvature sets the metric's scale; one that shows none, or a negative one, says nothing.
+    """
     dimension, change = home.dimension, home.slopes
     scaled, terms, step = room, moved(room, dimension), moved(room, 2 * dimension)
     for j in range(dimension):
-        step[j], change[j] = home.point[j] - home.former[j], found[j] - home.slopes[j]
+        step[j], change[j] = (home.point[j] - home.former[j]) / _width(home, j), found[j] - home.slopes[j]
     product = _product(step, change, dimension, terms)
-    lengths = _product(step, step, dimension, terms) * _product(change, change, dimension, terms)
-    if not product > _LEAST_CURVATURE * math.sqrt(lengths):
+    length, size = _product(step, step, dimension, terms), _product(change, change, dimension, terms)
+    if not product > _LEAST_CURVATURE * math.sqrt(length) * math.sqrt(size):
         return
     _multiply(home.metric, change, dimension, scaled, terms)
-    if descent.num_values == 2:
+    if not descent.has_scale:
+        descent.has_scale = 1
         factor = product / _product(change, scaled, dimension, terms)
         for entry in range(dimension * dimension):
             home.metric[entry] *= factor
         _multiply(home.metric, change, dimension, scaled, terms)
-    own = (product + _product(change, scaled, dimension, terms)) / (product * product)
+    own = (1.0 + _product(change, scaled, dimension, terms) / product) / product
     for i in range(dimension):
         for j in range(dimension):
             crossed = scaled[i] * step[j] + scaled[j] * step[i]
@@ -307,20 +326,20 @@ def _multiply(
 
 @shared
 def _take_step(descent: Descent, home: Places, found: float, room: Pointer[float]) -> None:
-    """Go where the step leads if that is lower; shorten it, or look farther along, where a parabola says so."""
+    """Go where the step leads if that is lower, and look along it again where a parabola says so; or shorten it."""
     for j in range(home.dimension):
-        room[j] = home.slopes[j] * (_target(descent, home, j) - home.former[j])
+        room[j] = home.slopes[j] * ((_target(descent, home, j) - home.former[j]) / _width(home, j))
     promised = _sum(room, home.dimension)
     factor = _lowest_of_parabola(descent.value, found, promised)
     if found < descent.value and found <= descent.value + _LEAST_SHARE * promised:
         _go_to_target(descent, home, found)
-        if _GOOD_ENOUGH_LOW < factor < _GOOD_ENOUGH_HIGH:
+        if _GOOD_ENOUGH_FROM < factor < _GOOD_ENOUGH_TO:
             _arrive(descent)
         else:
-            descent.length *= smaller_of(larger_of(factor, _SHORTENED), _FARTHEST)
-            descent.phase = FARTHER
+            descent.length *= smaller_of(larger_of(factor, _MOST_SHORTENED), _MOST_STRETCHED)
+            descent.phase = AGAIN
         return
-    descent.length *= smaller_of(larger_of(factor, _SHORTENED), _SHORTENED_LEAST)
+    descent.length *= smaller_of(larger_of(factor, _MOST_SHORTENED), _LEAST_SHORTENED)
     descent.num_trials += 1
     if descent.num_trials == _MOST_TRIALS:
         descent.phase = OVER

@@ -317,7 +317,8 @@ class Optimizer:
         generation, engine = self._generation, self._engine
         if generation is None or engine is None:
             return
-        while self._strays and engine.takes_other_points and generation.num_missing:
+        takes_others = engine.takes_other_points and not engine.is_searching_locally
+        while self._strays and takes_others and generation.num_missing:
             point, number = self._strays.popleft()
             generation.fill_with(point, point[self._space.free], number)
         if generation.num_missing == 0:

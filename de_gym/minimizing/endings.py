@@ -192,9 +192,12 @@ class Endings:
         """Return whether the values agree, both of the last points and of the population.
 
         The last points alone may be few, and a population alone may lie on a plateau that they are about to leave.
+        Those of a local search are close to each other anyway.
         """
         limits = self._limits
         if limits.relative_tolerance == limits.absolute_tolerance == 0.0:
+            return False
+        if self._record.optimizer is not None and self._record.optimizer.is_searching_locally:
             return False
         return self._agree(progress.values) and self._agree(self._record.merits())
 

@@ -168,10 +168,10 @@ def minimize(
         The learned method is L-SRTDE, an adaptive Differential Evolution with two populations, whose rules a trained
         controller adjusts every generation. In runs of fewer than 10 000 evaluations per coordinate a quasi-Newton
         descent with finite differences begins late, at the best point, and leaves to the populations what it does not
-        need: on smooth functions it ends what they are slow in, on others it ends soon. With a recurrent controller
-        such as "long-10d" it is Algorithm 2 of Sun, Liu, Bäck and Xu, "Learning Adaptive Differential Evolution
-        Algorithm from Optimization Experiences by Policy Gradient": DE/current-to-pbest/1/bin whose F and CR a network
-        chooses for every individual.
+        need: on smooth functions it ends what they are slow in, on others it ends soon; the point where it ends is in
+        ``x``, not in ``population``. With a recurrent controller such as "long-10d" it is Algorithm 2 of Sun, Liu,
+        Bäck and Xu, "Learning Adaptive Differential Evolution Algorithm from Optimization Experiences by Policy
+        Gradient": DE/current-to-pbest/1/bin whose F and CR a network chooses for every individual.
 
     Examples:
         >>> import numpy as np

@@ -69,6 +69,7 @@ class AdaptiveDE(Optimizer):
             self._runs["size"] = initial_sizes(self._dimension, budgets, residuals)
         shares = self._chosen_at_start("find_descent_shares", 0.0, "Descent shares")
         self._descents = Descents(budgets, self._lower, self._upper, shares)
+        self.is_searching_locally = False
         self._state: two_population.TwoPopulations | None = None
         self._parameters = np.zeros(self.num_runs, PARAMETERS)
         self._residuals = np.zeros((self.num_runs, len(CONTROL_NAMES)))
@@ -85,7 +86,8 @@ class AdaptiveDE(Optimizer):
         return chosen if is_ours else check_actions(chosen, np.zeros(self.num_runs), lowest, title)
 
     def _ask(self, starts: IntArray) -> Trials:
-        if self._descents.are_under_way:
+        self.is_searching_locally = self._descents.are_under_way
+        if self.is_searching_locally:
             return self._descents.ask(starts)
         if self._state is None:
             points = np.empty((starts[-1], self._dimension))
@@ -122,7 +124,7 @@ class AdaptiveDE(Optimizer):
         self._residuals[begin] = residuals[begin]
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:
-        if self._descents.are_under_way:
+        if self.is_searching_locally:
             self._descents.tell(trials, values)
         elif self._state is None:
             keys, budgets = draw_keys(self._rngs), self._runs["max_evaluations"].copy()

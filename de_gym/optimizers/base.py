@@ -62,6 +62,8 @@ class Optimizer(ABC):
         name: What tables and messages call the method.
         settings: Its constants, a frozen dataclass.
         takes_other_points: Whether it learns from points that are put in place of those it asked for.
+        is_searching_locally: Whether the points last asked for are those of a local search: others would end it, and
+            their values say nothing of a population.
         has_ended: Whether each run wants no more points or could not pay for them, shape (R,).
         mean_parameters: Mean F and CR of the first run's last generation told; NaN where the method has none.
     """
@@ -69,6 +71,7 @@ class Optimizer(ABC):
     name: str
     settings: object
     takes_other_points: bool = True
+    is_searching_locally: bool = False
     has_ended: BoolArray
     mean_parameters: tuple[float, float]
 

@@ -90,7 +90,8 @@ def _descend(reached: Reached, state: two_population.TwoPopulations, descents: D
     for run in np.flatnonzero(due).tolist():
         descents.begin(run, reached.points[run], float(runs["best_fitness"][run]))
     while descents.are_under_way:
-        descents.end_where_over(runs["evaluations"])
+        is_solved = runs["best_fitness"] - batch.optimum < ZERO_ERROR
+        descents.end_where_over(np.where(is_solved, runs["max_evaluations"], runs["evaluations"]))
         trials = descents.ask(np.append(0, np.cumsum(descents.num_points)))
         values = batch.evaluate_ragged(trials.points, trials.starts)
         note_values(runs, reached.points, trials.points, trials.starts, values)

@@ -10,6 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from scipy.optimize import rosen
 
 from de_gym import Optimizer, minimize
 from de_gym.controllers import RandomController
@@ -288,3 +289,15 @@ def test_bad_calls_are_named_and_change_nothing(call, error, message):
     with pytest.raises(error, match=message):
         call(optimizer)
     assert_same(run_to_the_end(optimizer), run_to_the_end(Optimizer(BOX, method="jade", max_evaluations=300, seed=0)))
+
+
+@pytest.mark.parametrize("num_points", [None, 2, 8])
+def test_further_points_do_not_end_a_local_search(num_points):
+    found = []
+    for seed in range(3):
+        optimizer = Optimizer([(-5, 5)] * 10, max_evaluations=5000, seed=seed)
+        while not optimizer.has_ended:
+            points = optimizer.ask(num_points)
+            optimizer.tell(points, [rosen(point) for point in points])
+        found.append(optimizer.result.fun)
+    assert np.median(found) < 1e-4

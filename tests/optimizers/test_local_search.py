@@ -130,6 +130,47 @@ def test_noise_ends_it_soon():
     assert count < 500
 
 
+def hump(x: np.ndarray) -> float:
+    return float(1.0 - np.exp(-np.sum((x - 0.3) ** 2) / 3.0))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1000.0, 2.0**-20, 1e-100, 1e100])
+def test_the_unit_of_the_function_does_not_matter_even_where_it_first_bends_upwards(unit):
+    for seed in range(5):
+        start = np.random.default_rng(seed).uniform(-3.0, 3.0, 10)
+        search, _ = descend(lambda x: unit * hump(x), start)
+        assert search.value < 1e-9 * unit
+
+
+@pytest.mark.parametrize("spread", [20, 40, 200])
+def test_the_units_of_the_coordinates_do_not_matter(spread):
+    units = 2.0 ** np.round(np.linspace(-spread / 2, spread / 2, 5))
+    lower = -5.0 * units
+    search = Descent(0.5 * lower, rosen(np.full(5, -2.5)), lower, -lower)
+    while search.points is not None:
+        search.tell(np.array([rosen(point / units) for point in search.points]))
+    plain, _ = descend(rosen, np.full(5, -2.5))
+    np.testing.assert_array_equal(search.point / units, plain.point)
+
+
+@pytest.mark.parametrize("width", [1e150, 1e154, 1e200, 8e307])
+@pytest.mark.parametrize("penalty", [1e100, 1e300, np.inf])
+def test_no_point_is_infinite_or_nan(width, penalty):
+    def walled(x: np.ndarray) -> float:
+        return penalty if np.sum(x / width) > 0.2 else float(-np.sum(x / width) + np.sum((x / width - 0.2) ** 2))
+
+    for seed in range(3):
+        start = np.random.default_rng(seed).uniform(-0.5, 0.0, 3) * width
+        descend(walled, start, width, most=2000)
+
+
+@pytest.mark.parametrize("slope", [1e-300, 1e-200, 1e200, 1e300])
+def test_slopes_that_are_hardly_numbers_are_followed_or_end_it(slope):
+    search, count = descend(lambda x: float(np.sum(slope * x)), np.zeros(3), most=2000)
+    assert count < 2000
+    assert np.isfinite(search.point).all()
+
+
 def make_controller(share: float) -> ResidualController:
     vectors = np.random.default_rng(0).normal(0.0, 0.1, (1, num_numbers(len(CONTROL_NAMES))))
     controller = ResidualController.from_vectors(FEATURE_NAMES, CONTROL_NAMES, vectors)
