@@ -18,7 +18,7 @@ from de_gym.tensor_files import read_tensor_file
 # sha256 of each file in weights/, by name without suffix; a file that is not listed here is not shipped.
 CHECKSUMS: Mapping[str, str] = MappingProxyType(
     {
-        "adaptive": "d41201ebac22d8e127f21705e4f638cf2cd245284aaf40806424d05085d778d6",
+        "adaptive": "d4d5f1ac109f3e7d7862163ba391fdc62350af57ead1c5da5286aac7e2dceb1f",
         "long-10d": "a290014a8e2f89f9ff313840eb24988bd28c4a03a8d8ed744944634673c4e4f3",
         "paper-128-cells": "6fde9984994dd0c568c8efd640ef5c54b739e4e0627661e5b80c13afdc232b47",
         "paper-50-cells": "9180ee00981167e44c241750833af3a5c08c159008ac568232e242f6f07bc864",
