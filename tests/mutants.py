@@ -165,7 +165,7 @@ SILENT = (
         "minimizing/ask_tell.py",
         "takes_others = engine.takes_other_points and not engine.is_searching_locally",
         "takes_others = engine.takes_other_points",
-        "minimizing/test_ask_tell.py::test_further_points_do_not_end_a_local_search",
+        "minimizing/test_ask_tell.py::test_further_points_do_not_end_a_local_search[2-0.0001]",
     ),
     (
         "minimizing/endings.py",
@@ -181,7 +181,7 @@ SILENT = (
     ),
     (
         "optimizers/adaptive.py",
-        'state.runs["evaluations"][ends] = runs["evaluations"][ends]',
+        'self._state.runs["evaluations"][ends] = self._runs["evaluations"][ends]',
         "pass",
         "optimizers/test_local_search.py::test_a_descent_begins_late_and_ends_before_the_run_does",
     ),

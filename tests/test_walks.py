@@ -107,7 +107,7 @@ ENVS = {
     "AdaptiveDEControl, l-srtde": (lambda: AdaptiveDEControlEnv(functions=[1]), 8),
     "AdaptiveDEControl, jso": (lambda: AdaptiveDEControlEnv(functions=[1], shell="jso"), 15),
 }
-METHODS = {"default": ({}, 6.4), "jso": ({"method": "jso"}, 8.0)}
+METHODS = {"default": ({}, 6.8), "jso": ({"method": "jso"}, 8.0)}
 
 
 @pytest.mark.parametrize(("make", "most"), ENVS.values(), ids=ENVS)

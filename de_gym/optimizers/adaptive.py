@@ -125,7 +125,10 @@ class AdaptiveDE(Optimizer):
 
     def _tell(self, trials: Trials, values: FloatArray) -> None:
         if self.is_searching_locally:
-            self._descents.tell(trials, values)
+            assert self._state is not None
+            ends = self._descents.tell(trials, values, self._runs["evaluations"])
+            # What was spent counts for the plan of sizes, too.
+            self._state.runs["evaluations"][ends] = self._runs["evaluations"][ends]
         elif self._state is None:
             keys, budgets = draw_keys(self._rngs), self._runs["max_evaluations"].copy()
             self._state = two_population.start(keys, *trials, values, budgets, self._lower, self._upper)
@@ -144,15 +147,12 @@ class AdaptiveDE(Optimizer):
             descents.begin_anew(anew)
         due = descents.is_due & (self._runs["evaluations"] >= descents.begins) & (state.runs["part"] == 0)
         for run in np.flatnonzero(due).tolist():
-            descents.begin(run, self._best_position[run], float(self._runs["best_fitness"][run]))
+            reached, spent = float(self._runs["best_fitness"][run]), int(self._runs["evaluations"][run])
+            descents.begin(run, self._best_position[run], reached, spent)
 
     def _go_on(self, state: two_population.TwoPopulations) -> None:
         """Decide what each run asks for next; while some descend, the others wait."""
         descents, runs = self._descents, self._runs
-        if descents.are_under_way:
-            ends = descents.end_where_over(runs["evaluations"])
-            # What was spent counts for the plan of sizes, too.
-            state.runs["evaluations"][ends] = runs["evaluations"][ends]
         # A run uses its budget to the last evaluation; one more is what it cannot pay for.
         runs["size"] = np.maximum(np.diff(find_starts(state.runs, True)), 1)
         self._waits[:] = descents.are_under_way & ~descents.is_under_way

@@ -30,11 +30,11 @@ class Descents:
     """The local searches of R runs: one, late in each run, and another for populations that began anew after it.
 
     >>> descents = Descents(np.array([1000]), -np.ones((1, 2)), np.ones((1, 2)), np.array([0.5]))
-    >>> descents.begin(0, np.array([0.9, 0.9]), 8.1)
+    >>> descents.begin(0, np.array([0.9, 0.9]), 8.1, 500)
     >>> while descents.num_points[0]:
     ...     trials = descents.ask(np.array([0, descents.num_points[0]]))
     ...     values = (trials.points * [1.0, 3.0]) ** 2 @ np.ones(2)
-    ...     descents.tell(trials, values)
+    ...     ended = descents.tell(trials, values, np.array([500]))
     >>> bool(values[-1] < 1e-12)
     True
 
@@ -68,10 +68,10 @@ class Descents:
         evaluations: IntArray = np.ceil((1.0 - shares) * self._budgets).astype(np.int64)
         return evaluations
 
-    def begin(self, run: int, point: FloatArray, value: float) -> None:
-        """Begin the descent of a run at a point (D,), unless that has no value to begin with."""
+    def begin(self, run: int, point: FloatArray, value: float, evaluations: int) -> None:
+        """Begin the descent of a run at a point (D,), unless that has no value or the run too few evaluations left."""
         self.is_due[run] = False
-        if not np.isfinite(value):
+        if not np.isfinite(value) or evaluations + self._dimension > self._budgets[run]:
             return
         if self._state is None:
             num_runs, dimension = self._box.lower.shape
@@ -80,15 +80,6 @@ class Descents:
         begin_descent(self._state, run, point, value, self._box)
         self.is_under_way[run] = self.are_under_way = True
         self._count_points()
-
-    def end_where_over(self, evaluations: IntArray) -> BoolArray:
-        """Have runs (R,) go on with something else whose descent is over or costs more than is left; return which."""
-        wanted = self.num_points
-        ends: BoolArray = self.is_under_way & ((wanted == 0) | (evaluations + wanted > self._budgets))
-        self.is_under_way &= ~ends
-        self.are_under_way = bool(self.is_under_way.any())
-        self.num_points = np.where(ends, 0, wanted)
-        return ends
 
     def begin_anew(self, runs: BoolArray) -> None:
         """Let runs (R,) whose populations begin anew descend again, later."""
@@ -103,11 +94,25 @@ class Descents:
         ask_descents(self._state, self._box, starts, points)
         return Trials(points, starts)
 
-    def tell(self, trials: Trials, values: FloatArray) -> None:
-        """Take the values of the points; a descent that was told of other points than it asked for is over."""
+    def tell(self, trials: Trials, values: FloatArray, evaluations: IntArray) -> BoolArray:
+        """Take the values of the points, and return which runs (R,) go on with something else.
+
+        Their descent is over, as it is when it is told of other points than it asked for, or wants more than is left.
+
+        Args:
+            trials: What was asked for.
+            values: Shape (T,).
+            evaluations: Those of each run so far, shape (R,).
+        """
         assert self._state is not None
         tell_descents(self._state, self._box, trials.points, trials.starts, values)
         self._count_points()
+        wanted = self.num_points
+        ends: BoolArray = self.is_under_way & ((wanted == 0) | (evaluations + wanted > self._budgets))
+        self.is_under_way &= ~ends
+        self.are_under_way = bool(self.is_under_way.any())
+        self.num_points = np.where(ends, 0, wanted)
+        return ends
 
     def _count_points(self) -> None:
         assert self._state is not None

@@ -88,13 +88,13 @@ def _descend(reached: Reached, state: two_population.TwoPopulations, descents: D
     runs = reached.runs
     due = descents.is_due & (runs["evaluations"] >= descents.begins) & ~two_population.has_ended(state)
     for run in np.flatnonzero(due).tolist():
-        descents.begin(run, reached.points[run], float(runs["best_fitness"][run]))
+        evaluations = int(runs["evaluations"][run])
+        descents.begin(run, reached.points[run], float(runs["best_fitness"][run]), evaluations)
     while descents.are_under_way:
-        is_solved = runs["best_fitness"] - batch.optimum < ZERO_ERROR
-        descents.end_where_over(np.where(is_solved, runs["max_evaluations"], runs["evaluations"]))
         trials = descents.ask(np.append(0, np.cumsum(descents.num_points)))
         values = batch.evaluate_ragged(trials.points, trials.starts)
         note_values(runs, reached.points, trials.points, trials.starts, values)
-        descents.tell(trials, values)
+        is_solved = runs["best_fitness"] - batch.optimum < ZERO_ERROR
+        descents.tell(trials, values, np.where(is_solved, runs["max_evaluations"], runs["evaluations"]))
     state.runs["evaluations"] = runs["evaluations"]
     return bool(due.any())

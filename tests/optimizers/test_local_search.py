@@ -32,7 +32,7 @@ class Descent:
 
     def __init__(self, point: np.ndarray, value: float, lower: np.ndarray, upper: np.ndarray) -> None:
         self.descents, self.count = Descents(np.array([10**9]), lower[None], upper[None], np.ones(1)), 0
-        self.descents.begin(0, point, value)
+        self.descents.begin(0, point, value, 0)
         self._ask()
 
     @property
@@ -45,7 +45,7 @@ class Descent:
 
     def tell(self, values: np.ndarray) -> None:
         self.count += len(values)
-        self.descents.tell(self.trials, values)
+        self.descents.tell(self.trials, values, np.zeros(1, np.int64))
         self._ask()
 
     def _ask(self) -> None:
@@ -255,14 +255,14 @@ def test_descents_of_one_batch_go_the_ways_that_they_go_alone():
     bounds = np.full((num_runs, dimension), -5.0), np.full((num_runs, dimension), 5.0)
     together = Descents(np.full(num_runs, 10**6), *bounds, np.ones(num_runs))
     for run_number in (0, 2, 3):
-        together.begin(run_number, starts[run_number], rosen(starts[run_number]))
+        together.begin(run_number, starts[run_number], rosen(starts[run_number]), 0)
     assert together.num_points.tolist() == [dimension, 0, dimension, dimension, 0]
     # Those that are left go on as if nobody had been there.
     for step in range(40):
         if step == 20:
             together.keep(np.array([3, 1, 0]))
         trials = together.ask(np.append(0, np.cumsum(together.num_points)))
-        together.tell(trials, np.array([rosen(point) for point in trials.points]))
+        together.tell(trials, np.array([rosen(point) for point in trials.points]), np.zeros(len(together.num_points)))
     for place, run_number in ((0, 3), (2, 0)):
         alone, _ = descend(rosen, starts[run_number])
         lonely = Descent(
