@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -16,6 +17,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from de_gym import minimize
+from de_gym.controllers import DEFAULT, load
 from de_gym.envs import AdaptiveDEControlEnv, DEParamControlEnv
 
 PACKAGE = Path(__file__).parents[1] / "de_gym"
@@ -107,7 +109,14 @@ ENVS = {
     "AdaptiveDEControl, l-srtde": (lambda: AdaptiveDEControlEnv(functions=[1]), 8),
     "AdaptiveDEControl, jso": (lambda: AdaptiveDEControlEnv(functions=[1], shell="jso"), 15),
 }
-METHODS = {"default": ({}, 6.8), "jso": ({"method": "jso"}, 8.0)}
+DEFAULT_CONTROLLER = load(DEFAULT)
+WITHOUT_DESCENTS = replace(DEFAULT_CONTROLLER, descent_shares=0.0 * DEFAULT_CONTROLLER.descent_shares)
+# An exchange with the local search, one call of six in these runs, leads through one more file.
+METHODS = {
+    "default": ({}, 6.8),
+    "default, populations alone": ({"controller": WITHOUT_DESCENTS}, 6.4),
+    "jso": ({"method": "jso"}, 8.0),
+}
 
 
 @pytest.mark.parametrize(("make", "most"), ENVS.values(), ids=ENVS)

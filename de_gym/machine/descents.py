@@ -101,7 +101,7 @@ class Box(NamedTuple):
     upper: FloatArray
 
 
-def begin_descent(state: DescentState, run: int, point: FloatArray, value: float, box: Box) -> None:
+def begin_descent(state: DescentState, run: int, point: FloatArray, value: float) -> None:
     """Let a run descend from a point of known value."""
     state.runs[run] = 0
     for field in ("value", "first_value"):

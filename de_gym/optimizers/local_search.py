@@ -77,7 +77,7 @@ class Descents:
             num_runs, dimension = self._box.lower.shape
             vectors, metric = np.empty((num_runs, NUM_VECTORS, dimension)), np.empty((num_runs, dimension, dimension))
             self._state = DescentState(np.zeros(num_runs, DESCENT), vectors, metric)
-        begin_descent(self._state, run, point, value, self._box)
+        begin_descent(self._state, run, point, value)
         self.is_under_way[run] = self.are_under_way = True
         self._count_points()
 

@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import de_gym  # noqa: F401  (registers the environments)
 from de_gym import Problem, ProblemBatch, make_suite
+from de_gym.controllers import DEFAULT, load
 from de_gym.evolution.run_arrays import take_runs
 from de_gym.evolution.two_population import (
     CONTROLS,
@@ -39,7 +40,7 @@ from de_gym.evolution.two_population import (
 )
 from de_gym.machine.breeding import BOUND_REPAIRS
 from de_gym.machine.top_and_front import LARGEST_WITH_AXES
-from de_gym.optimizers import make_optimizer, run
+from de_gym.optimizers import AdaptiveDE, AdaptiveDESettings, make_optimizer, run
 
 DIMENSIONS = (1, 2, 3, 4, 5, 7, 8, 9, 16, 17)
 PAPER_METHODS = ("de", "jade", "jade-archive", "jso", "jso-lde-paper", "cobide", "cobide-pcm", "cde", "cde-pcm")
@@ -95,7 +96,9 @@ def two_populations(problems: list[Problem], size: int, spare: int, budget: int)
 
 def method(name: str, problems: list[Problem], budget: int, population_size: int | None) -> str:
     """Return the hash of the results of a method."""
-    result = run(make_optimizer(name, population_size=population_size), problems, seed=2, max_evaluations=budget)
+    learned = AdaptiveDE(AdaptiveDESettings(population_size), load(DEFAULT))
+    optimizer = learned if name == "learned" else make_optimizer(name, population_size=population_size)
+    result = run(optimizer, problems, seed=2, max_evaluations=budget)
     return digest(result.errors, result.evaluations, result.best_positions, result.convergence)
 
 

@@ -272,3 +272,30 @@ def test_descents_of_one_batch_go_the_ways_that_they_go_alone():
             lonely.tell(np.array([rosen(point) for point in lonely.points]))
         np.testing.assert_array_equal(together._state.vectors[place, POINT], lonely.point)
         assert lonely.value > alone.value
+
+
+@pytest.mark.parametrize("bottom", [0.25, 0.03])
+def test_a_parabola_says_where_along_the_direction_to_look_next(bottom):
+    # The first step is a hundredth of the box, 0.1; the next point is where the parabola is lowest, farther or nearer.
+    search, asked = Descent(np.zeros(1), bottom**2, np.full(1, -5.0), np.full(1, 5.0)), []
+    for _ in range(3):
+        asked.append(float(search.points[0, 0]))
+        search.tell(np.array([(asked[-1] - bottom) ** 2]))
+    np.testing.assert_allclose(asked[1:], [0.1, bottom], rtol=1e-4)
+
+
+def test_no_step_is_longer_than_the_box_and_long_ones_keep_their_direction():
+    search = Descent(np.zeros(2), 0.0, np.full(2, -5.0), np.full(2, 5.0))
+    search.descents._state.runs["has_scale"] = 1
+    steps = np.diag(search.points) / 10.0
+    search.tell(np.array([-1000.0, -1.0]) * steps)
+    np.testing.assert_allclose(search.points[0], [5.0, 0.01], rtol=1e-6)
+
+
+def test_a_descent_that_cannot_be_paid_for_leaves_its_evaluations_to_the_populations():
+    problem, optimizer = make_suite("cec2017", 10)[4], AdaptiveDE(controller=make_controller(0.003))
+    optimizer.start(problem.lower[None], problem.upper[None], [np.random.default_rng(1)], 3000)
+    while not optimizer.has_ended[0]:
+        optimizer.tell(problem.evaluate(optimizer.ask().points))
+        assert not optimizer.is_searching_locally
+    assert optimizer.evaluations[0] == 3000
